@@ -22,7 +22,7 @@ __all__ = ("custom_tools",)
 
 
 def custom_tools() -> tuple[Tool, ...]:
-    """The tool that stands for any other of the registry it is in."""
+    """Return the tool that stands for any other tool of its registry."""
 
     @tool(body="parameters", origin="builtin")
     def custom(
@@ -37,6 +37,8 @@ def custom_tools() -> tuple[Tool, ...]:
         """
         raise ToolError("not_runnable", f"custom stands for {name}; only a runtime can call that")
 
+    # The runtime resolves `stands_for` before policy, approval and preview, so the function above
+    # is never reached through a runtime. It raises for callers that invoke the tool directly.
     return (msgspec.structs.replace(custom, stands_for=_meant),)
 
 

@@ -29,8 +29,9 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("PathText", "file_tools")
 
+# A path below the workspace.
+# The JSON Schema format marks the parameters whose values a policy compares with its path rules.
 PathText = Annotated[str, Field(json_schema_extra={"format": "path"})]
-"""A path below the workspace; a policy looks at parameters of this format."""
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -42,6 +43,7 @@ def file_tools(root: Root) -> tuple[Tool, ...]:
 
 def _read(root: Root) -> Tool:
     def precheck(path: str, **_: object) -> None:
+        # Reading zero bytes runs all checks of a read without the content.
         root.read_start(path, 0)
 
     @tool(read_only=True, precheck=precheck, origin="builtin")
@@ -55,6 +57,8 @@ def _read(root: Root) -> Tool:
             start_line: the first line to read
             lines: how many lines to read; all if not given
         """
+        # Only a line feed ends a line here. `str.splitlines` would also split at form feeds and
+        # U+2028, and line numbers would then differ from those that an editor shows.
         whole = split_lines(read_text(root, path))
         start = start_line - 1
         part = whole[start:] if lines is None else whole[start : start + lines]
@@ -169,6 +173,8 @@ def _change(root: Root, path: str, new: bytes) -> str:
     except ToolError as error:
         if error.code == "path_not_found":
             return change_text(path, None, new)
+        # A preview must not fail where the write itself would work: a file that is too large to
+        # compare is still replaceable, so show the two sizes instead of a diff.
         if error.code == "file_too_large":
             return f"{path}: {root.stat(path).size} bytes, too many to compare, become {len(new)}"
         raise

@@ -27,6 +27,8 @@ __all__ = ("http_tools",)
 # The client has the last word on the time; the runtime's own limit is the net below it.
 _SLACK = 10
 _JSON = "application/json"
+# Response headers that a model can act on. All others (cookies, tracing ids, security headers) cost
+# tokens, and some of them carry secrets.
 _SHOWN = frozenset(
     (
         *("allow", "content-language", "content-length", "content-type", "date", "etag", "link"),
@@ -34,18 +36,20 @@ _SHOWN = frozenset(
     )
 )
 _SHOWN_START = ("ratelimit", "x-ratelimit", "x-total")
-# Not the server's own words: those may say anything.
+# Standard phrases, not those of the server: its reason phrase is free text and could carry a prompt
+# injection.
 _REASONS = {int(status): status.phrase for status in HTTPStatus}
+# A name for the kept file is taken from the URL, so it must not be able to name a folder.
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 _Uri = Annotated[str, Field(min_length=1, json_schema_extra={"format": "uri"})]
-# As they are sent: what a rule says of a method, it says of the one that is asked.
+# Only upper-case methods: a policy rule about a method then sees exactly the method that is sent.
 _Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _Body = str | dict[str, Any] | list[Any] | None
 
 
 def http_tools(client: Client) -> tuple[Tool, ...]:
-    """The tools that ask servers, through one client."""
+    """Return the tools that send HTTP requests through one client."""
 
     def precheck(url: str, method: str, headers: dict[str, str], body: _Body) -> None:
         client.check(url, method, headers=_headers(headers, method, body, ""), body=_body(body))
@@ -76,6 +80,8 @@ def http_tools(client: Client) -> tuple[Tool, ...]:
         """
         sent = _body(body)
         given = _headers(headers, method, body, context.key)
+        # Taint before the request, so that neither a failure nor a cancellation leaves its text
+        # untainted.
         context.taint(f"the answer of {read_url(url).host}")
         response = await client.request(
             url, method, headers=given, body=sent, check=context.refusal
@@ -102,18 +108,25 @@ def _body(body: _Body) -> bytes:
 
 
 def _headers(headers: Mapping[str, str], method: str, body: _Body, key: str) -> dict[str, str]:
-    """The caller's headers, with what a server needs to know beside them."""
+    """Return the caller's headers with a content type and an idempotency key where they are
+    missing.
+    """
     given = dict(headers)
     names = {name.lower() for name in headers}
     if body is not None and "content-type" not in names:
         given["Content-Type"] = _JSON if _is_json(body) else "text/plain; charset=utf-8"
+    # The key is derived from the call, so a call that is run again after a crash sends the same
+    # key, and a server that supports the header does not act twice. GET, PUT and DELETE are
+    # idempotent already.
     if key and method in ("POST", "PATCH") and "idempotency-key" not in names:
         given["Idempotency-Key"] = key
     return given
 
 
 def _is_json(body: str | dict[str, Any] | list[Any]) -> bool:
-    """Whether a body is JSON; of a text, only an object or array: a model writes those."""
+    """Tell if a body is JSON. A string counts only if it holds an object or an array."""
+    # A bare `12` or `"a"` is valid JSON as well, but a model that sends such a text means plain
+    # text.
     if not isinstance(body, str):
         return True
     return body.lstrip()[:1] in ("{", "[") and _decoded(body) is not None
@@ -149,6 +162,7 @@ class _Decoded(msgspec.Struct):
     read: Any
 
 
+# A wrapper, because `null` decodes to `None`, which must differ from "not JSON".
 def _decoded(text: str) -> _Decoded | None:
     try:
         return _Decoded(msgspec.json.decode(text))
@@ -157,7 +171,7 @@ def _decoded(text: str) -> _Decoded | None:
 
 
 def _kept(response: Response, context: Context) -> str:
-    """Keep a body that is no text as a file, and say so in its place."""
+    """Keep a binary body as an artifact and return a placeholder that names it."""
     size = f"{len(response.body)} bytes of {response.mime or 'no known type'}"
     path = read_url(response.url).target.partition("?")[0]
     name = path.rpartition("/")[2]

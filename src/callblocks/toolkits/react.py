@@ -4,8 +4,9 @@
     react.read    paths                          brings blocks, files, sources and skills back
     react.hide    path                           puts a placeholder where blocks were
 
-What they bring and hide is left with the recorder, which appends it with the result of the call.
-Text of others that is read again taints the turn again.
+The tools do not append blocks themselves. They leave the blocks with the recorder, which appends
+them together with the call's result, so that a crash leaves either both or none. Reading foreign
+text again taints the turn again.
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ from callblocks.tools.tool import Tool
 __all__ = ("react_tools",)
 
 _HOSTING_FAILED = "react.write.hosting_failed"
+# Failure codes of a write that are the caller's fault, so no `hosting_failed` notice is added.
 _NOT_HOSTING = ("unsafe_path", "protected_path", "file_too_large", "not_text")
-"""Failures of writing that are not the machine's fault."""
 
 
 def _listed(given: Any) -> Any:
     return [given] if isinstance(given, str) else given
 
 
+# Paths of the timeline; one text with all of them is taken too.
 Paths = Annotated[
     list[str],
     BeforeValidator(_listed),
@@ -50,14 +52,13 @@ Paths = Annotated[
         json_schema_extra={"examples": [["fi:turn_1.files/report.md", "so:sources_pool[1,3-5]"]]}
     ),
 ]
-"""Paths of the timeline; one text with all of them is taken too."""
 
 
 def react_tools(recorder: Recorder, turn: str, shows: Shows | None = None) -> tuple[Tool, ...]:
-    """`react.write`, `react.read` and `react.hide` for one turn of a timeline.
+    """Return `react.write`, `react.read` and `react.hide` for one turn of a timeline.
 
-    `shows` says what the model's view shows, where that is not all: what it folded away can then
-    be read again.
+    `shows` tells which blocks the model's view shows, if it does not show all of them: blocks that
+    the view folded away can then be read again.
     """
     return (_write(recorder, turn), _read(recorder, turn, shows), _hide(recorder, turn))
 
@@ -72,7 +73,7 @@ def _write(recorder: Recorder, turn: str) -> Tool:
 
     @declared(
         name="react.write",
-        # It replaces files of its own turn only, and what they were is kept.
+        # The write replaces files of its own turn only, and the replaced version is kept.
         destructive=False,
         idempotent=True,
         kind="writer",
@@ -134,7 +135,7 @@ def _tell_rewritten(context: Context, original: str, path: FilePath) -> None:
 
 
 def _put(recorder: Recorder, context: Context, path: FilePath, content: bytes) -> None:
-    """Write the file; what the machine refuses is told as a notice too."""
+    """Write the file, and report failures of the machine as a notice too."""
     try:
         recorder.holdings.files.write(path, content)
     except OSError as error:
@@ -148,7 +149,7 @@ def _put(recorder: Recorder, context: Context, path: FilePath, content: bytes) -
 
 
 def _check(path: FilePath, content: bytes) -> None:
-    """What was written must be what its name says, and something."""
+    """Raise `ToolError` if the file is empty or damaged for its type."""
     fault = check_written(path.name, content).error
     if fault is not None:
         raise ToolError(fault.code, fault.message, **fault.details)
@@ -165,6 +166,8 @@ def _read(recorder: Recorder, turn: str, shows: Shows | None) -> Tool:
             paths: what to read, a path each: fi:turn_1.files/report.md, tc:turn_1.abc.result,
                 so:sources_pool[1,3-5], sk:namespace.id, or another that a result named
         """
+        # The lock covers finding and reading: a concurrent call could otherwise append blocks
+        # between the two, and the status would describe a timeline that no longer exists.
         with recorder.lock:
             finder = Finder(
                 state=recorder.state,
@@ -187,9 +190,10 @@ def _read(recorder: Recorder, turn: str, shows: Shows | None) -> Tool:
 
 
 def _taint(context: Context, blocks: list[Block], but: str) -> None:
-    """Files and pages of others, and results of tools, may say what the person does not.
+    """Taint the turn with each foreign path among the blocks.
 
-    `but` is where the digests of this call are.
+    Attached files, web pages and tool results can carry instructions that the user did not write.
+    `but` is the path of this call's own result, which holds only digests.
     """
     for path in dict.fromkeys(block.path for block in blocks if block.path != but):
         if _is_foreign(parse_path(path)):

@@ -42,9 +42,9 @@ def open_recorder(
     cache: CacheSettings | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Generator[Recorder]:
-    """The recorder of a timeline; its folders and its store are made if they are not there.
+    """Open the recorder of a timeline; create its folders and its store if they are missing.
 
-    `store` is a path or an address, where it is not to be in the folder. The rest is as for
+    `store` is a path or a URL for a store outside of the folder. The other parameters are those of
     `Recorder`.
     """
     top = Path(folder)

@@ -39,10 +39,12 @@ def standard_tools(
     office: Office | None = None,
     pages: Path | None = None,
 ) -> Registry:
-    """The registry of them; the workspace is `root`, its office the folder `office/` in it.
+    """Return the registry of all standard tools for the workspace `root`.
 
-    `pages` is a folder for pages of the web that were read; without it none is kept.
+    `office` is the office backend; by default the local one in the folder `office/` of the
+    workspace. `pages` is the folder of the web page cache; without it pages are not cached.
     """
+    # `add_later` registers names only: importing every kit is slow, and most programs run one.
     registry = Registry()
     workplace = Workplace(root, office or local_office(root), client, pages)
     for kit in _TOOLKITS:

@@ -1,8 +1,10 @@
 """`terminal_execute`: a shell command, in the sandbox, on a copy of the workspace.
 
-What the command wrote and deleted is brought into the workspace when it has ended, file by
-file, through the same door as every other write: what is protected stays as it is. A command
-that was stopped changes nothing.
+When the command has ended, its writes and deletions are applied to the real workspace file by file
+through `Root`, so protected paths stay as they are. A command that was stopped changes nothing.
+
+Why a copy and not the workspace itself: the command can run for minutes, and a person or another
+call may edit the same files. The copy also makes a timeout atomic.
 """
 
 from __future__ import annotations
@@ -28,17 +30,17 @@ __all__ = ("OF_THE_OFFICE", "FindSandbox", "require_found", "terminal_tools")
 FindSandbox: TypeAlias = Callable[[], Awaitable[Sandbox | Missing]]
 
 _LONGEST = 600
+# Seconds that setting up and bringing back may take, beside the command itself.
 _SLACK = 90
-"""Seconds that setting up and bringing back may take, beside the command itself."""
 
+# Changed files that are brought back from one command.
 _MOST = 2_000
-"""Changed files that are brought back from one command."""
 
+# Paths of an office that a command does not see: it gets the drive, and tools exist for the rest.
 OF_THE_OFFICE = (
     *("office/.index", "office/calendar", "office/drive.sqlite", "office/mail"),
     *("office/tasks.sqlite", "office/trash"),
 )
-"""What a command does not see: of an office it has the drive, and for the rest there are tools."""
 
 _Command = Annotated[str, Field(min_length=1, max_length=100_000)]
 _Seconds = Annotated[float, Field(gt=0, le=_LONGEST)]
@@ -47,7 +49,7 @@ _Seconds = Annotated[float, Field(gt=0, le=_LONGEST)]
 def terminal_tools(
     root: Root, *, find: FindSandbox = find_sandbox, limits: Limits | None = None
 ) -> tuple[Tool, ...]:
-    """The tools of a terminal whose workspace is `root`."""
+    """Return the terminal tools of the workspace `root`."""
     given = limits or Limits()
 
     async def precheck(**_: object) -> None:
@@ -81,9 +83,12 @@ def terminal_tools(
         printed = _Printed(context)
         foreign = root.origins.holds_foreign()
         ended = await sandbox.run(job, printed.take)
-        # Another call may have put something there before the workspace was copied.
+        # The workspace is copied after the first check, so a concurrent call may have put foreign
+        # text into it in between. Check again: taint on either.
         if foreign or root.origins.holds_foreign():
             context.taint("a command that could read files of others")
+        # In a thread: writing up to two thousand files blocks, and the event loop serves other
+        # calls.
         changed = await asyncio.to_thread(_bring_back, ended.changes, root, context)
         return _report(ended, printed, changed, context, timeout)
 
@@ -99,11 +104,12 @@ async def require_found(find: FindSandbox) -> Sandbox:
 
 
 class _Printed:
-    """What a command prints, decoded, shown at once and kept."""
+    """The output of a command: decoded, reported at once, and kept."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._texts: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        # Incremental decoders, because a piece may end in the middle of a UTF-8 sequence.
         self._decoders = {
             stream: codecs.getincrementaldecoder("utf-8")("replace") for stream in self._texts
         }
@@ -115,7 +121,7 @@ class _Printed:
             self._context.report(text)
 
     def texts(self) -> dict[str, str]:
-        """Both streams; one that is empty is left out."""
+        """Return both streams without the empty ones."""
         whole = {
             stream: "".join(pieces) + self._decoders[stream].decode(b"", final=True)
             for stream, pieces in self._texts.items()
@@ -146,7 +152,7 @@ def _report(
 
 
 def _why(ended: Ended) -> str:
-    """What ended a command that did not end by itself."""
+    """Return the reason that ended a command from outside, or ""."""
     if ended.out_of_memory:
         return "out of memory"
     if ended.out_of_processes:
@@ -157,9 +163,12 @@ def _why(ended: Ended) -> str:
 
 
 def _bring_back(changes: Changes, root: Root, context: Context) -> dict[str, Any]:
-    """Put what the command did into the workspace; what must not be is told, and left."""
+    """Apply the command's changes to the workspace; report and skip those that are refused."""
+    # All or nothing above the limit: half of a large change (an unpacked archive, a build) is worse
+    # than none.
     if len(changes.written) + len(changes.deleted) > _MOST:
         changes = Changes(lost=f"the command changed more than {_MOST:,} files")
+    # Delete before writing: the command may have replaced a folder by a file of the same name.
     deleted = [path for path in changes.deleted if _done(root.delete, path, context)]
     written = [
         file.path

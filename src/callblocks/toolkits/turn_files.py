@@ -1,7 +1,8 @@
 """The files of turns in a folder: `<folder>/turn_1/files/report.md`.
 
-No link is followed, not even one that stays inside: what is read and written is the file of that
-very path, and a device or a folder is no file. A write puts the whole file in place at once.
+Symbolic links are never followed, not even those that stay inside the folder, and only regular
+files are read. All paths are opened relative to the descriptor of the folder, so renaming the
+folder during a run cannot redirect a write. A write replaces the whole file atomically.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from callblocks.runtime.files.root import Root
 
 __all__ = ("MAX_FILE", "FolderFiles")
 
+# Bytes of the largest file that is read or written.
 MAX_FILE = 256 * 1024 * 1024
-"""Bytes of the largest file that is read or written."""
 
 
 class FolderFiles:
-    """The files of turns below one folder, which is made if it is not there.
+    """The files of turns below one folder, which is created if it is missing.
 
-    A folder that cannot be made or read is a `TimelineError`.
+    A folder that cannot be created or read raises `TimelineError`.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -40,7 +41,7 @@ class FolderFiles:
             self._root = Root(folder)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the folder's descriptor."""
         self._root.close()
 
     def __enter__(self) -> FolderFiles:
@@ -50,16 +51,19 @@ class FolderFiles:
         self.close()
 
     def turns(self) -> list[str]:
-        """The turns that have a folder already."""
+        """Return the turns that have a folder already."""
         with _kept(str(self._root.folder)):
             folder = self._root.fileno()
-            # Of a folder that was let go of, listing would be that of where the program runs.
+            # A closed folder has the descriptor -1, and `os.listdir(-1)` lists the current
+            # directory. `fstat` raises instead.
             os.fstat(folder)
             return os.listdir(folder)
 
     def claim(self, turn: str) -> bool:
-        """Make the folder of a turn; False where it is there already."""
+        """Create the folder of a turn; return False if it exists."""
         with _kept(str(self._root.folder)):
+            # `mkdir` is the lock: of two processes that number a new turn alike, exactly one
+            # succeeds.
             try:
                 os.mkdir(turn, mode=0o700, dir_fd=self._root.fileno())
             except FileExistsError:
@@ -67,36 +71,42 @@ class FolderFiles:
         return True
 
     def give_back(self, turn: str) -> None:
-        """Remove the attachments of a turn that was claimed and not taken, and its empty folder."""
+        """Remove the attachments and the empty folder of a turn that was claimed but not
+        started.
+        """
         folder = self._root.fileno()
         shutil.rmtree(f"{turn}/attachments", ignore_errors=True, dir_fd=folder)
-        # Whoever has the turn may have files in it.
+        # `rmdir` refuses a folder that is not empty, so files of another owner of the turn survive.
         with suppress(OSError):
             os.rmdir(turn, dir_fd=folder)
 
     def make_room(self, turn: str) -> str:
-        """The folder of all turns, in which that of a turn is made; `ToolError` if it cannot be."""
+        """Create `files/` of a turn and return the folder of all turns; `ToolError` if that
+        fails.
+        """
         path = f"{turn}/files"
         with naming(path):
             os.close(open_folder(self._root.fileno(), path, opener=best_opener(), make=True))
         return str(self._root.folder)
 
     def read(self, path: FilePath) -> bytes | None:
-        """The content of a file; `None` where there is none that can be read."""
+        """Return the content of a file, or `None` if there is no readable one."""
         try:
             with self._at(path) as (folder, name):
+                # One byte more than the limit tells a file of exactly the limit from a larger one.
                 content = read_file(path.physical, folder, name, MAX_FILE + 1)
         except ToolError:
             return None
         return content if len(content) <= MAX_FILE else None
 
     def write(self, path: FilePath, content: bytes) -> None:
-        """Write a file whole or not at all, making its folders; `ToolError` if it cannot be."""
+        """Write a file atomically, creating its folders; `ToolError` if that fails."""
         physical = path.physical
         if len(content) > MAX_FILE:
             words = f"{brief(physical)}: {len(content)} bytes are more than {MAX_FILE}"
             raise ToolError("file_too_large", f"{words}; nothing was written")
-        # What a person attached may steer other programs; it is not the model's doing.
+        # Protected names (`.git`, `.bashrc` …) are refused for files that the model writes.
+        # Attachments are exempt: the person chose them.
         table = self._root.protected if path.place == "files" else ()
         refuse_protected(relative(physical), table)
         with self._at(path, make=True) as (folder, name):
@@ -107,7 +117,7 @@ class FolderFiles:
 
     @contextmanager
     def _at(self, path: FilePath, *, make: bool = False) -> Generator[tuple[int, str], None, None]:
-        """The open folder of a file, and its name there."""
+        """Open the folder of a file; yield its descriptor and the file's name."""
         above, _, name = relative(path.physical).rpartition("/")
         with naming(path.physical):
             folder = open_folder(self._root.fileno(), above, opener=best_opener(), make=make)
@@ -119,7 +129,7 @@ class FolderFiles:
 
 @contextmanager
 def _kept(folder: str) -> Generator[None, None, None]:
-    """Without the folder of its turns a timeline cannot go on."""
+    """Turn an `OSError` into a `TimelineError`: a timeline cannot go on without its folder."""
     try:
         yield
     except (OSError, CallerError) as error:

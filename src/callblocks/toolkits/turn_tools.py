@@ -1,10 +1,10 @@
-"""The tools that work in one turn of a timeline, and how they take their place among the others.
+"""The tools that work in one turn of a timeline, and their merge with the other tools.
 
     tools = in_turn(tools, turn_tools(recorder, turn))
 
-`react.*` are there in every turn. A tool that comes with callblocks and makes files, such as
-`rendering_tools.write_pdf`, makes them in the workspace where nothing is written down; in a
-turn its place is taken by the one that makes files of that turn, if it is there at all.
+`react.*` are there in every turn. The exec and rendering tools exist twice: without a timeline they
+write into the workspace, in a turn they write files of that turn. `in_turn` replaces the former by
+the latter, and only if the former is present: a caller that left a tool out does not get it back.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _IN_A_TURN = frozenset((*EXEC_TOOLS, *RENDERING_TOOLS))
 def turn_tools(
     recorder: Recorder, turn: str, shows: Shows | None = None, root: Root | None = None
 ) -> Registry:
-    """The tools of a turn; those that need files on a disk only where there are some.
+    """Return the tools of a turn; the exec tools only if the turn's files are on a disk.
 
-    With the workspace `root`, documents may show files of it. `shows` is as for `react_tools`.
+    With the workspace `root`, documents may embed files of it. `shows` is as for `react_tools`.
     """
     registry = Registry(react_tools(recorder, turn, shows))
     registry.add_later(RENDERING_TOOLS, lambda: _rendering_tools(recorder, turn, root, shows))
@@ -39,7 +39,9 @@ def turn_tools(
 
 
 def in_turn(known: Registry, own: Registry) -> Registry:
-    """The tools that are known, in a turn: a caller's own of the same name stay what they are."""
+    """Return `known` with its own tools rebound to a turn; a caller's tool of the same name
+    stays.
+    """
     ours = [name for name in own.names if name in _IN_A_TURN and _is_ours(known, name)]
     added = [name for name in own.names if name not in _IN_A_TURN and name not in known]
     return known.without(ours) | own.choose((*ours, *added))
@@ -47,6 +49,7 @@ def in_turn(known: Registry, own: Registry) -> Registry:
 
 def _is_ours(known: Registry, name: str) -> bool:
     tool = known.get(name)
+    # The module tells our tool from a caller's tool with the same name, which must not be replaced.
     module = getattr(tool and tool.function, "__module__", "")
     return module.startswith("callblocks.toolkits.")
 

@@ -1,4 +1,4 @@
-"""What a contract promised, brought out of the sandbox; all else stays in it and is gone."""
+"""Copying promised files out of the sandbox; all other files are discarded with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_PRODUCED = "file not produced"
 
 
 class Brought(msgspec.Struct, frozen=True):
-    """The files that were made, and what is wrong with the others."""
+    """The promised files that were produced, and the problem of each other one."""
 
     produced: tuple[str, ...] = ()
     problems: dict[str, str] = {}
@@ -49,7 +49,9 @@ def bring(
 
 
 def _instead(promised: Promised, contract: Sequence[Promised], made: Iterable[str]) -> str:
-    """Where a file of that name was written that nobody promised, in words; "" where none was."""
+    """Name the path of an unpromised file with the same base name, or return ""."""
+    # The usual mistake of a model: it promises `sales.csv` (that is `files/sales.csv`) and writes
+    # `sales.csv` into the current folder. Naming the wrong path lets it repair the code at once.
     name = posixpath.basename(promised.inside)
     others = {one.inside for one in contract}
     found = (path for path in made if posixpath.basename(path) == name and path not in others)
@@ -60,7 +62,7 @@ def _instead(promised: Promised, contract: Sequence[Promised], made: Iterable[st
 def _told(
     contract: Sequence[Promised], made: dict[str, bytes], context: Context
 ) -> Iterator[Promised]:
-    """Each file, and to whoever watches which one it is; none when nobody waits any more."""
+    """Yield each promised file after reporting its progress; stop when the call is cancelled."""
     for number, promised in enumerate(contract, 1):
         if context.cancelled:
             return
@@ -71,7 +73,9 @@ def _told(
 
 
 def _put(promised: Promised, content: bytes, place: Place) -> str:
-    """Write a file; what is wrong with it, or "". A damaged one does not replace what is there."""
+    """Write a file and return its problem, or "". A damaged file does not replace an
+    existing one.
+    """
     if not content:
         return "file is empty"
     if fault := check_written(promised.path, content).error:

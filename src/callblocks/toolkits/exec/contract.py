@@ -1,7 +1,7 @@
-"""The files that code promises to make: `[{filename, description, mime?}]`.
+"""The contract: the files that code promises to make, `[{filename, description, mime?}]`.
 
-In the sandbox each is at `files/<filename>`. A name that leads elsewhere, or that is promised
-twice, is refused before anything runs.
+In the sandbox each file is at `files/<filename>`. A name that leads out of that folder, or that is
+promised twice, is refused before anything runs.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def _file(given: Any) -> Any:
     return {"filename": given} if isinstance(given, str) else given
 
 
+# At least one file; a name alone is taken too.
 Contract = Annotated[
     list[Annotated[ContractFile, BeforeValidator(_file)]],
     Field(min_length=1, max_length=_MOST, json_schema_extra={"examples": [[_EXAMPLE]]}),
 ]
-"""At least one file; a name alone is taken too."""
 
 
 class Promised(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a contract: `path` is what it is called, `inside` where the sandbox has it."""
+    """A file of a contract: `path` is its name for the caller, `inside` its path in the sandbox."""
 
     path: str
     inside: str
@@ -64,10 +64,13 @@ class Promised(msgspec.Struct, frozen=True, kw_only=True):
 def read_contract(
     contract: Iterable[ContractFile], promise: Callable[[str], Promised]
 ) -> tuple[Promised, ...]:
-    """Where each file goes; `promise` raises `ToolError` for a name that leads elsewhere."""
+    """Resolve the path of each file; `promise` raises `ToolError` for a name that leads
+    elsewhere.
+    """
     found: dict[str, Promised] = {}
     for at, one in enumerate(contract):
         promised = promise(one.filename)
+        # Compare resolved paths, not names: `a.csv` and `./a.csv` are the same file.
         if promised.path in found:
             words = f"{brief(one.filename, 200)} is promised twice; name each file once"
             raise ToolError("invalid_input", words, **{f"contract[{at}]": words})

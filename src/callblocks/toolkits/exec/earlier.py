@@ -1,7 +1,9 @@
-"""Which files of earlier turns go into the sandbox with code: all of them, while they are few.
+"""The choice of files of earlier turns that are copied into the sandbox.
 
-Whole turns go in, the newest first, up to a size and a number. Of a turn that does not fit, those
-files go in that the code names: `turn_1/files/sales.csv`, `fi:turn_1.files/sales.csv`.
+Whole turns go in, the newest first, up to a size and a number. Of a turn that does not fit, only
+those files go in that the code names: `turn_1/files/sales.csv`, `fi:turn_1.files/sales.csv`. The
+search for names is textual; a path that the code computes is not found, which is why whole turns
+come first.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from callblocks.toolkits.exec.recalling import named_files
 
 __all__ = ("LeftBehind", "left_behind")
 
+# The copy is made for each run, so these limits bound its time. Named files have a larger budget:
+# the code asked for them.
 _TURNS = 50
 _FILES = 2_000
 _BYTES = 64 * MIB
@@ -26,9 +30,9 @@ _NAMED_BYTES = 128 * MIB
 
 
 class LeftBehind(msgspec.Struct, frozen=True):
-    """What does not go in, and the turns of which something does.
+    """The paths that are not copied, and the turns of which something is.
 
-    `foreign` says whether something that a person attached goes in.
+    `foreign` is true if a file that a person attached is copied.
     """
 
     without: tuple[str, ...]
@@ -42,9 +46,11 @@ class _File(msgspec.Struct, frozen=True):
 
 
 def left_behind(folder: str, turn: str, earlier: Sequence[str], code: str) -> LeftBehind:
-    """What stays behind of the folder of all turns; `earlier` are those before, newest first."""
+    """Select what is not copied of the folder of all turns; `earlier` is sorted newest first."""
     named = {path.physical for path in named_files(code)}
     there = set(os.listdir(folder))
+    # Folders that no turn of this timeline owns are left out too, except for names that are no
+    # valid paths in the sandbox.
     without = [name for name in there - {turn, *earlier} if not fault_of_path(name)]
     turns: list[str] = []
     count = size = 0
@@ -52,6 +58,7 @@ def left_behind(folder: str, turn: str, earlier: Sequence[str], code: str) -> Le
     for one in (name for name in earlier if name in there):
         files = list(_files(folder, one))
         whole = sum(file.size for file in files)
+        # A turn that does not fit does not end the loop: an older, smaller one may still fit.
         fits = len(turns) < _TURNS and count + len(files) <= _FILES and size + whole <= _BYTES
         kept = files if fits else list(_named(files, named, _NAMED_BYTES - size))
         turns += [one] if kept else []

@@ -1,10 +1,10 @@
-"""How code ended, as a failure with a code of its own, or as none.
+"""The failure of a run, derived from its exit code, signals and limits.
 
     execution_failed   it ended with an error; the message is the last that it said
     timeout            its time was over
     out_of_memory      out_of_processes      out_of_disk
 
-What it wrote until then is kept, except where the sandbox itself had to end.
+Promised files that exist by then are kept, unless the sandbox itself was killed.
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ from callblocks.runtime.sandbox.sandbox import Ended, Limits
 
 __all__ = ("failure_of",)
 
+# Code that catches nothing prints these messages of the kernel; the sandbox cannot always tell a
+# full quota from an ordinary error.
 _NO_ROOM = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
 def failure_of(ended: Ended, said: str, limits: Limits, seconds: float) -> Failure | None:
-    """What went wrong; `said` is the last line of standard error, `seconds` the code's time."""
+    """Return the failure of a run, or `None`.
+
+    `said` is the last line of standard error, `seconds` the time limit of the code.
+    """
     if not ended.copied:
         return _not_copied(limits)
     lost = ended.changes.lost
     if ended.exit_code == 0:
         return Failure(code="execution_failed", message=lost) if lost else None
+    # The order matters: an out-of-memory kill also looks like a signal, and a fork bomb often ends
+    # in a timeout. The most specific cause comes first.
     failure = (
         _out_of_memory(ended, said, limits)
         or _out_of_processes(ended, limits)
@@ -73,7 +80,10 @@ def _timeout(ended: Ended, seconds: float) -> Failure | None:
 
 
 def _was_stopped(ended: Ended, seconds: float) -> bool:
-    """Whether `timeout` ended it, by its code and the time; both clocks may differ a little."""
+    """Tell if the `timeout` program inside of the sandbox ended the code."""
+    # `timeout` exits with 124 after SIGTERM and with 137 after SIGKILL, which comes later by the
+    # grace period. Code may exit with these numbers itself, so the elapsed time must agree, with a
+    # second of tolerance between the two clocks.
     after = {124: -1.0, 137: 1.0}.get(ended.exit_code or 0)
     return after is not None and ended.seconds >= seconds + after
 

@@ -1,4 +1,4 @@
-"""What can be imported in the sandbox, told where code asked for something else."""
+"""The packages that are installed in the sandbox, named after a failed import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _known: dict[str, str] = {}
 
 
 async def with_packages(failure: Failure, sandbox: Sandbox) -> Failure:
-    """The failure, and which of the packages that code may expect are here; looked up once."""
+    """Return the failure with a list of the installed packages, which is determined once per
+    sandbox.
+    """
     if sandbox.name not in _known:
         _known[sandbox.name] = await _installed(sandbox)
     there = _known[sandbox.name] or "none but Python's own"
@@ -25,6 +27,7 @@ async def with_packages(failure: Failure, sandbox: Sandbox) -> Failure:
 
 async def _installed(sandbox: Sandbox) -> str:
     said: list[bytes] = []
+    # The list is determined inside of the sandbox: its Python is not the one that runs this code.
     job = Job(argv=("python3", "-c", _LOOK, *PACKAGES), limits=Limits(seconds=10))
     await sandbox.run(job, lambda stream, piece: said.append(piece) if stream == "stdout" else None)
     return ", ".join(b"".join(said).decode("utf-8", "replace").split())

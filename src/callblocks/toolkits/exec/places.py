@@ -1,11 +1,11 @@
-"""Where code runs, and where the files go that it promised.
+"""The folders in which code runs, and into which its promised files are written.
 
     a turn         <turns>/turn_2/files/x     it starts in the folder of its turn; those of earlier
                                               turns can be read: turn_1/files/y
     a workspace    <workspace>/files/x        where nothing is written down
 
-What it works on is a copy: only what a contract names is written here, by the same door as every
-other file.
+The code works on a copy. Only files of the contract are written back, through the same checks as
+every other write.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _NO_TURN = "no-turn"
 
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes into the sandbox: see `Job`. With `turns`, the folders beside it have a name here.
+    """The input of a sandbox job: see `Job`.
 
-    `foreign` says that files of others are among it.
+    With `turns`, the folders of other turns get a link in the current folder. `foreign` is true if
+    files of others are included.
     """
 
     folder: str
@@ -45,18 +46,18 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(Protocol):
-    """Where code runs."""
+    """A folder in which code runs."""
 
     def promise(self, filename: str) -> Promised:
-        """Where a file of a contract goes; `ToolError("unsafe_path")` for one that leads out."""
+        """Return the path of a promised file; `ToolError("unsafe_path")` if it leads out."""
         ...
 
     def ground(self, code: str) -> Ground:
-        """What code is to find; it may take a while to look."""
+        """Choose the files that the code can read. It walks folders, so call it in a thread."""
         ...
 
     def put(self, promised: Promised, content: bytes) -> None:
-        """Write a file that was promised; `ToolError` or `OSError` where that cannot be."""
+        """Write a promised file; `ToolError` or `OSError` if that fails."""
         ...
 
 
@@ -74,13 +75,17 @@ class TurnPlace:
 
     def ground(self, code: str) -> Ground:
         folder = self._files.make_room(self._turn)
+        # Restore before choosing: a restored file must be on disk when the folder is walked.
         recall(code, self._recorder)
+        # The newest turn first: `left_behind` stops copying whole turns when its budget is spent.
         earlier = [turn for turn in reversed(self._turns()) if turn != self._turn]
         left = left_behind(folder, self._turn, earlier, code)
         return Ground(
             folder=folder,
             cwd=self._turn,
             without=left.without,
+            # Earlier turns and attachments are read-only in the sandbox: a contract can name only
+            # files of this turn, so changes there would be lost without a word.
             read_only=(*left.turns, f"{self._turn}/attachments"),
             turns=True,
             foreign=left.foreign,
@@ -95,7 +100,7 @@ class TurnPlace:
 
 
 class WorkspacePlace:
-    """A workspace; its files can be read, and `files/` in it takes what was promised."""
+    """A workspace; its files can be read, and its folder `files/` takes the promised files."""
 
     def __init__(self, root: Root) -> None:
         self._root = root

@@ -1,7 +1,8 @@
-"""What code prints: shown while it runs, and kept at both ends where it is much.
+"""The output of running code: reported in batches, and kept at both ends if it is long.
 
-A person sees each line soon, and not each of a million: what comes within a moment is shown
-together, in whole lines where there are some; of many the last, with how much there was so far.
+Output of 100 ms is collected and reported at once, in whole lines where there are any. Of more than
+20 lines only the last are reported, with a count, so a loop that prints a million lines costs ten
+reports per second and bounded memory.
 """
 
 from __future__ import annotations
@@ -20,41 +21,42 @@ _MOMENT = 0.1
 _LINES = 20
 _HELD = 4_000
 _LINE = 300
-# All that moves a cursor or rings a bell; a carriage return is a new line before that.
+# Control characters that move a cursor or ring a bell. Carriage returns were translated to newlines
+# before, so progress bars become lines.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Printed:
-    """Both streams of one run; `keep` is how many characters are kept, half of them of each."""
+    """Both streams of one run; each keeps half of `keep` characters."""
 
     def __init__(self, context: Context, keep: int) -> None:
         self._kept = {"stdout": _Ends(keep // 2), "stderr": _Ends(keep // 2)}
         self._shown = _Shown(context)
 
     def take(self, stream: str, piece: bytes) -> None:
-        """Take a piece as it comes, in whatever encoding."""
+        """Take a piece of bytes in any encoding."""
         if text := self._kept[stream].take(piece):
             self._shown.add(text, len(piece))
 
     def close(self) -> None:
-        """Show what was held back."""
+        """Report the text that was held back."""
         self._shown.flush()
 
     def texts(self) -> dict[str, str]:
-        """Both streams; one that is empty is left out."""
+        """Return both streams without the empty ones."""
         texts = {stream: ends.text() for stream, ends in self._kept.items()}
         return {stream: text for stream, text in texts.items() if text}
 
     @property
     def last_error(self) -> str:
-        """The last line of standard error that says something."""
+        """The last line of standard error that is not blank."""
         lines = [line.strip() for line in self._kept["stderr"].last.splitlines()]
         said = next((line for line in reversed(lines) if line), "")
         return said if len(said) <= _LINE else f"{said[:_LINE]}…"
 
 
 class _Ends:
-    """The start and the end of a stream, as text without what steers a terminal."""
+    """The start and the end of a stream, without control characters."""
 
     def __init__(self, keep: int) -> None:
         self._half = keep // 2
@@ -69,6 +71,8 @@ class _Ends:
         plain = self._decoder.decode(piece, final=final)
         text = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", plain)
         self.last = (self.last + text)[-_HELD:]
+        # Invariant: `_first` is full before anything goes to `_rest`, and `_rest` never exceeds
+        # `_half`, so memory is bounded by `keep` however much is printed.
         room = self._half - len(self._first)
         self._first += text[:room]
         rest = self._rest + text[room:]
@@ -83,7 +87,7 @@ class _Ends:
 
 
 class _Shown:
-    """Shows what came within a moment together."""
+    """Debounce of reports: one report per moment."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -109,6 +113,8 @@ class _Shown:
 
     def _moment_is_over(self) -> None:
         self._timer = None
+        # Hold an incomplete last line back until its end arrives, unless there is no newline at
+        # all: a prompt or a row of dots must still be shown.
         whole = self._held.rfind("\n") + 1 or len(self._held)
         said, self._held = self._held[:whole], self._held[whole:]
         self._show(said)

@@ -1,8 +1,9 @@
-"""Code as a program in the sandbox: its file, its interpreter, and what it finds around it.
+"""Code as a program in the sandbox: its file, its interpreter and its environment.
 
-The code comes on standard input and becomes a file in the folder for temporary things, so that an
-error names its line. Time is kept inside: when it is over, what was written until then still comes
-out. The sandbox has a clock of its own, for code that stops ours.
+The code comes on standard input and is written to a file in `$TMPDIR`, so that tracebacks name its
+lines. The time limit is enforced inside of the sandbox by `timeout`, so files that were written
+before it are still copied out. The sandbox has an outer limit as well, for code that kills or stops
+`timeout`.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ import msgspec
 
 __all__ = ("LANGUAGES", "PACKAGES", "Language", "command", "environment", "file_name")
 
+# Packages that code may use if the machine's own Python has them; nothing is installed.
 PACKAGES = (
     *("numpy", "pandas", "scipy", "sympy", "statsmodels", "sklearn", "networkx"),
     *("matplotlib", "seaborn", "PIL", "openpyxl", "docx", "pptx", "pypdf", "reportlab"),
     *("lxml", "bs4", "yaml", "tabulate"),
 )
-"""What code may expect where the machine's own Python has it; nothing is installed for it."""
 
+# Seconds between a request to end and the end.
 _GRACE = 2
-"""Seconds between a request to end and the end."""
 
-# $1: the name of the file   $2: seconds   $3: folders, one on a line   then the interpreter. The
-# names of turns become links: what a result calls turn_1/files/x is found under that name, too.
+# Arguments: $1 is the file's name, $2 the seconds, $3 folders to create (one per line), then the
+# interpreter. Links make `turn_1/files/x`, the name that results use, valid in the current folder.
 _START = """\
 program="$TMPDIR/$1" seconds=$2 folders=$3
 shift 3
@@ -79,14 +80,14 @@ LANGUAGES = (
 def command(
     language: Language, program: str, seconds: float, folders: Iterable[str], *, turns: bool
 ) -> tuple[str, ...]:
-    """The command of a job that reads its code from standard input and finds these folders."""
+    """Return the argv of a job that reads its code from standard input and creates `folders`."""
     script = f"{_START}{_TURNS if turns else ''}{_RUN}"
     given = (program, f"{seconds:g}", "\n".join(("files", *folders)))
     return ("/bin/sh", "-c", script, "exec", *given, *language.interpreter)
 
 
 def environment() -> dict[str, str]:
-    """What programs need to be told: no display, few threads, text as UTF-8, and nothing cached."""
+    """Return environment variables: no display, few threads, UTF-8, and no bytecode caches."""
     return {
         "MPLBACKEND": "Agg",
         "OMP_NUM_THREADS": "2",
@@ -99,6 +100,6 @@ def environment() -> dict[str, str]:
 
 
 def file_name(prog_name: str, language: Language) -> str:
-    """The name of the program's file: what someone calls it, in plain letters."""
+    """Return the name of the program's file: `prog_name` in plain letters."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", prog_name.removesuffix(language.ending)).strip("_-")
     return f"{plain[:60] or 'main'}{language.ending}"

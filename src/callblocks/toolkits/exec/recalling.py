@@ -1,8 +1,8 @@
-"""Files that code names and that were kept, put back where code finds them.
+"""Restoring kept files that code names to the folder in which it looks for them.
 
-What another tool kept, such as the answer of a server, has a path on the timeline and no file in
-the folder of its turn: `fi:turn_1.files/c1/prices.json`. Code that says that path, or the one on
-disk, gets the file.
+A file that another tool kept, such as the answer of a server, has a path on the timeline and no
+file in the folder of its turn: `fi:turn_1.files/c1/prices.json`. If the code contains that path, or
+the one on disk, the file is restored from the artifacts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from callblocks.timeline.recorder import Recorder
 
 __all__ = ("named_files", "recall")
 
+# A bound on the work that one text can cause.
 _MOST = 100
 _TURN = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 _NAMED = re.compile(
@@ -27,7 +28,7 @@ _NAMED = re.compile(
 
 
 def named_files(code: str) -> Iterator[FilePath]:
-    """The files of turns that a text names, in either way of writing."""
+    """Yield the files of turns that a text names, in either notation."""
     for found in islice(_NAMED.finditer(code), _MOST):
         text = found[0]
         try:
@@ -39,7 +40,7 @@ def named_files(code: str) -> Iterator[FilePath]:
 
 
 def recall(code: str, recorder: Recorder) -> None:
-    """Put back each named file that is not in its folder and that the timeline has."""
+    """Restore each named file that is missing in its folder and known to the timeline."""
     with recorder.lock:
         for path in named_files(code):
             digest = noted_digest(path, recorder.state)

@@ -1,4 +1,9 @@
-"""One run of code: into the sandbox, watched while it runs, and what it promised out of it."""
+"""One run of code: set up the sandbox, watch the run, copy promised files out, report.
+
+Order and why: the taint for network access is set before the run, because its output is shown while
+it runs; the taint for foreign files after it, because a failed start has read nothing. Promised
+files are copied out before the failure is determined: a failed run may still have produced some.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +28,15 @@ from callblocks.tools.envelope import envelope
 
 __all__ = ("Run",)
 
+# Seconds after which the sandbox stops what did not stop by itself.
 _AFTER = 5.0
-"""Seconds after which the sandbox stops what did not stop by itself."""
 
+# Bytes of output that are read; the rest is only counted.
 _HEARD = 64 * MIB
-"""Bytes of output that are listened to; of what comes then, the bytes are counted."""
 
 
 class Run:
-    """One run; `limits.seconds` is the time of the code itself."""
+    """One run; `limits.seconds` is the time limit of the code itself."""
 
     def __init__(
         self,
@@ -53,7 +58,8 @@ class Run:
     async def run(
         self, sandbox: Sandbox, code: str, prog_name: str, contract: tuple[Promised, ...]
     ) -> dict[str, Any]:
-        """Run it, bring out what it made, and say how it went."""
+        """Run the code, copy its promised files out, and return the result."""
+        # The walk over the folders of all turns blocks, so it runs in a thread.
         ground = await asyncio.to_thread(self._place.ground, code)
         name = file_name(prog_name, self._language)
         if self._network:
@@ -72,7 +78,8 @@ class Run:
         if failure is not None and "ModuleNotFoundError" in said:
             failure = await with_packages(failure, sandbox)
         if failure is not None and brought.produced and not ground.turns:
-            # A turn has a report; here the failure is all that is read.
+            # In a turn the produced files are listed in a report of their own; here the failure's
+            # message is all that the model sees.
             words = f"{failure.message}; made all the same: {', '.join(brought.produced)}"
             failure = msgspec.structs.replace(failure, message=words)
         told = {**self._told(ended, name), "produced": list(brought.produced)}
@@ -82,7 +89,8 @@ class Run:
 
     def _job(self, ground: Ground, code: str, name: str, contract: tuple[Promised, ...]) -> Job:
         seconds = self._limits.seconds
-        # Code that promises charts/a.png writes it without making the folder first.
+        # Create the parent folders of promised files, so code that promises charts/a.png can write
+        # it directly.
         above = {posixpath.dirname(one.inside) for one in contract}
         folders = sorted(posixpath.relpath(folder, ground.cwd or ".") for folder in above)
         return Job(
@@ -95,6 +103,8 @@ class Run:
             stdin=_bytes(code),
             env=environment(),
             network=self._network,
+            # The outer limits leave the inner `timeout` the first word. CPU time is doubled for two
+            # threads.
             limits=msgspec.structs.replace(
                 self._limits,
                 seconds=seconds + _AFTER,

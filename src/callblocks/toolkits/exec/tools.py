@@ -1,8 +1,8 @@
 """`exec_tools.execute_code_python` and `exec_tools.execute_code_shell`: code with a contract.
 
-The code runs in the sandbox on a copy of the turn's folder. What the contract names comes out,
-also where the code failed or was stopped; what else it did is gone. All that went wrong is one
-failure, and a line for each file that is not there.
+The code runs in the sandbox on a copy of the turn's folder. Files of the contract are copied out,
+also if the code failed or was stopped; all other changes are discarded. The result holds at most
+one failure, and one line for each file that is missing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from callblocks.tools.tool import Tool
 __all__ = ("ExecLimits", "exec_tools")
 
 _LONGEST = 600
+# Seconds that setting up and bringing out may take, beside the code itself.
 _SLACK = 90
-"""Seconds that setting up and bringing out may take, beside the code itself."""
 _OUTWARD = "reaches the network: any server that this machine can reach, and its own services"
 
 _Code = Annotated[str, Field(min_length=1, max_length=500_000)]
@@ -43,7 +43,7 @@ _Characters = Annotated[int, Field(ge=0, le=20_000)]
 
 
 class ExecLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that a call may ask for, and what it may use without asking; sizes in bytes."""
+    """The limits that a call may request at most; sizes in bytes."""
 
     seconds: float = 600.0
     memory: int = 2_048 * MIB
@@ -54,7 +54,7 @@ class ExecLimits(msgspec.Struct, frozen=True, kw_only=True):
 def exec_tools(
     place: Place, *, find: FindSandbox = find_sandbox, limits: ExecLimits | None = None
 ) -> tuple[Tool, ...]:
-    """The tools that run code in a place."""
+    """Return the tools that run code in a place."""
     return tuple(_tool(one, place, find, limits or ExecLimits()) for one in LANGUAGES)
 
 
@@ -81,7 +81,8 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
         preview=preview,
         precheck=precheck,
         paths=paths,
-        # What is no plain "false" is taken for the worse.
+        # The input is not yet validated here: everything but a plain `false` counts as network
+        # access.
         reaches_any_host=lambda given: given["network"] is not False,
         origin="builtin",
     )
@@ -117,6 +118,8 @@ def _tool(language: Language, place: Place, find: FindSandbox, most: ExecLimits)
         try:
             promised = read_contract(contract, place.promise)
             return await run.run(await require_found(find), code, prog_name, promised)
+        # Failures become results instead of exceptions, because an exec result always lists what
+        # was produced, and the recorder stores it as such.
         except ToolError as error:
             failure = Failure(code=error.code, message=error.message, details=error.details)
             return envelope({"produced": []}, failure)

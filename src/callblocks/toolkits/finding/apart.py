@@ -1,10 +1,14 @@
-"""A file of others, read in a process of its own: what it does there harms nothing here.
+"""Parsing of untrusted files in a child process.
 
-The process has little memory and time, writes nothing, and is killed when nobody waits any more.
-It says one line of JSON for each page or section, as it finds them.
+The process has limited memory and time, cannot write files, and is killed when the call is
+cancelled. It writes one line of JSON for each page or section.
 
     with Apart() as apart:
         apart.read("pdf", content, context).title
+
+Protocol: the content goes through an inherited temporary file, a request line `kind size` through
+standard input, answers come on standard output and end with `{"ended": true}`. After any fault the
+process is killed and the next file gets a new one, so no state of a hostile file survives.
 """
 
 from __future__ import annotations
@@ -27,18 +31,20 @@ from callblocks.tools.context import Context
 
 __all__ = ("MAX_TEXT", "SECONDS", "Apart", "ApartKind", "ReadApart", "Said", "read_apart")
 
+# The parsers of the child: a kind of file, or a web page, of which the main text is returned.
 ApartKind: TypeAlias = Kind | Literal["page"]
-"""What a process reads: a kind of file, or a page of the web, of which it gives the main text."""
 
+# Time limit for parsing one file.
 SECONDS = 90.0
-"""How long reading one file may take."""
 
+# Limit in bytes for the child's answer to one file.
 MAX_TEXT = 32 * 1024 * 1024
-"""Bytes that the process may say of one file."""
 
 
 class Said(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """One line: a title, a part of the text, that there was more, a fault, or the end."""
+    """One line of the answer: a title, a part of the text, a note on omitted text, a fault, or the
+    end.
+    """
 
     title: str = ""
     date: str = ""
@@ -54,14 +60,14 @@ class Said(msgspec.Struct, omit_defaults=True, kw_only=True):
 def read_apart(
     kind: ApartKind, content: bytes, context: Context, seconds: float = SECONDS
 ) -> tuple[str, list[Part]]:
-    """The title and the parts of a file; `file_invalid` where it cannot be read."""
+    """Return the title and the parts of a file; `file_invalid` if it cannot be read."""
     with Apart() as apart:
         read = apart.read(kind, content, context, seconds)
     return read.title, read.parts
 
 
 class ReadApart(msgspec.Struct, frozen=True):
-    """What a file says of itself ("" for nothing), and its parts."""
+    """The metadata of a file ("" if unknown) and its parts."""
 
     title: str
     date: str
@@ -69,9 +75,9 @@ class ReadApart(msgspec.Struct, frozen=True):
 
 
 class Apart:
-    """Reads one file after another in one process; after a fault, in a new one.
+    """A parser process that is reused for several files and replaced after a fault.
 
-    `close` it, or use it in a `with`. One thread at a time is let in.
+    Call `close` or use it in a `with`. A lock admits one thread at a time.
     """
 
     def __init__(self) -> None:
@@ -87,11 +93,11 @@ class Apart:
 
     @property
     def child(self) -> subprocess.Popen[bytes] | None:
-        """The process, while there is one."""
+        """The child process, while there is one."""
         return self._worker and self._worker.child
 
     def close(self) -> None:
-        """End the process."""
+        """End the child process."""
         with self._lock:
             self._end()
             self._given.close()
@@ -104,9 +110,9 @@ class Apart:
         seconds: float = SECONDS,
         enough: int = MAX_TEXT,
     ) -> ReadApart:
-        """What a file says; `file_invalid` where it cannot be read.
+        """Parse a file; `file_invalid` if it cannot be read.
 
-        No more is read once there are more than `enough` characters.
+        Reading stops once there are more than `enough` characters.
         """
         with self._lock:
             if context.cancelled:
@@ -125,6 +131,8 @@ class Apart:
         self, kind: ApartKind, content: bytes, context: Context, seconds: float
     ) -> Generator[Said]:
         decode = msgspec.json.Decoder(Said).decode
+        # One deadline for the whole file: a parser that emits a page each second for hours must end
+        # too.
         patience = _patience(context, time.monotonic() + seconds)
         worker = self._worker = self._worker or self._start()
         ended = False
@@ -138,6 +146,8 @@ class Apart:
                     ended = True
                     return
                 yield said
+        # `finally` also runs when the consumer closes the generator early (enough text): the child
+        # is then in the middle of an answer and cannot be reused.
         finally:
             if not ended:
                 self._end()
@@ -148,7 +158,7 @@ class Apart:
         return Worker("callblocks.toolkits.finding.child", str(given), fds=(given,))
 
     def _give(self, worker: Worker, kind: str, content: bytes, patience: Patience) -> None:
-        """The content goes by a file, which a reader may jump about in."""
+        """Pass the content through a file: parsers seek in it, and a pipe could deadlock."""
         self._given.seek(0)
         self._given.truncate()
         self._given.write(content)
@@ -178,7 +188,8 @@ def _heard(conversation: Iterator[Said], context: Context, enough: int) -> ReadA
 
 
 def _lines(worker: Worker, patience: Patience) -> Iterator[bytes]:
-    """The lines as they come, until the process ends."""
+    """Yield the lines as they arrive, until the process ends."""
+    # Pieces of an incomplete line are joined once, at its end: a long line costs linear time.
     waiting, size = list[bytes](), 0
     while piece := worker.read(patience):
         size += len(piece)
@@ -206,6 +217,6 @@ def _nobody_waits() -> ToolError:
 
 
 def _why(kind: ApartKind, status: int | None) -> str:
-    """Why a process said nothing at the end: it was out of memory or time, or broke."""
+    """Explain why the child ended without an answer: out of memory, out of time, or a crash."""
     how = f"signal {-status}" if status is not None and status < 0 else f"exit code {status}"
     return f"reading it as {kind} broke off ({how}); it is damaged, or needs too much room"

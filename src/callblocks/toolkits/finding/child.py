@@ -1,9 +1,12 @@
-"""What reads files of others, one after another, until nobody asks any more.
+"""The child process that parses untrusted files one after another until its input ends.
 
     python -m callblocks.toolkits.finding.child 3 3< a.pdf
 
-The number is that of an open file. Each line of standard input, `pdf 1234`, says that it holds
-so many bytes of that kind now.
+The number is an inherited file descriptor. Each line of standard input, `pdf 1234`, says that the
+file now holds so many bytes of that kind.
+
+Defence in depth: resource limits, then Landlock (`lock_in`) which leaves only Python's own folders
+readable, both set before the first byte of a file is read. Parsers are imported after that.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ _EXTRAS = {"pdf": "documents", "page": "web"}
 
 
 def main(given: str) -> None:
-    """Read what is asked for, and say what it holds line by line."""
+    """Answer each request line with the parsed content."""
     _limit()
     lock_in(read=own_places())
     for line in sys.stdin.buffer:
@@ -47,6 +50,8 @@ def _answer(kind: str, given: int, size: int) -> None:
         _say(Said(ended=True))
     except Unreadable as error:
         _say(Said(fault=str(error)))
+    # The limit of memory applies to the whole process. After such an error it may be fragmented;
+    # the parent ends it, because a fault counts as the end of the conversation.
     except (MemoryError, RecursionError):
         _say(Said(fault="it is nested too deep, or needs too much room"))
     except ImportError:
@@ -57,7 +62,7 @@ def _answer(kind: str, given: int, size: int) -> None:
 
 
 def _content(given: int, size: int) -> bytes:
-    """All of the file, whatever its place of reading is: that is shared with who wrote it."""
+    """Read the whole file with `pread`: the file offset is shared with the parent process."""
     content = bytearray()
     while len(content) < size and (piece := os.pread(given, size - len(content), len(content))):
         content += piece
@@ -83,26 +88,28 @@ def _reader(kind: str) -> Callable[[bytes], Iterator[Said]]:
 
 
 def _limit() -> None:
-    """Little memory and time, and no file is written; where the system knows such limits."""
+    """Set resource limits for memory, CPU and files, where the system supports them."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+        # A file size limit of 0 makes every write to a regular file fail, also to inherited
+        # descriptors.
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, _FILES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _say_in_pieces(said: Said) -> None:
-    """A long text on several lines, so that who listens can stop."""
+    """Write a long text as several lines, so that the parent can stop early."""
     for start in range(0, max(1, len(said.text)), _LONGEST):
         piece = said.text[start : start + _LONGEST]
         _say(msgspec.structs.replace(said, text=piece, of=said.of if start == 0 else 0))
 
 
 def _say(said: Said) -> None:
-    """One line; half characters, which PDF can hold, are replaced."""
+    """Write one line; lone surrogates, which PDF text can contain, are replaced."""
     for name in ("title", "date", "text", "heading", "fault"):
         value = getattr(said, name)
         setattr(said, name, value.encode("utf-8", _REPLACED).decode())

@@ -1,7 +1,7 @@
-"""Texts cut into passages: what is found, ranked and shown is a passage, not a whole file.
+"""Cutting of texts into passages, the units that are ranked and shown.
 
-A passage ends where a paragraph does, and never reaches over a heading or a page. A paragraph
-that is too long is cut at a line, else at a sentence, else at a blank.
+A passage ends at the end of a paragraph and never spans a heading or a page. A paragraph that is
+too long is cut at a line, else at a sentence, else at a blank.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import msgspec
 
 __all__ = ("LENGTH", "MOST", "Part", "Passage", "cut", "cut_all")
 
+# Maximum length of a passage in characters.
 LENGTH = 1_200
-"""Characters of a passage, at most."""
 
+# Maximum number of passages of one file.
 MOST = 20_000
-"""Passages of one file, at most."""
 
 _PARAGRAPH = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-# The best place to cut a long paragraph comes first.
+# Preferred ends of a cut, best first.
 _ENDS = ("\n", ". ", "。", "; ", " ")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A stretch of a file that belongs together: a section, a page, some rows.
+    """A coherent stretch of a file: a section, a page, some rows.
 
-    `line` is where it starts in a text, `page` in a file of pages; 0 where there is no such thing.
+    `line` and `page` are where it starts, counted from 1; 0 if the format has no such thing.
     """
 
     text: str
@@ -39,22 +39,24 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Passage(Part, frozen=True, kw_only=True):
-    """A part that is short enough to be found and shown as one."""
+    """A part that is short enough to be ranked and shown as one."""
 
 
 def cut_all(parts: Iterable[Part]) -> list[Passage]:
-    """The passages of all parts of a file."""
+    """Return the passages of all parts of a file."""
     passages = (passage for part in parts for passage in cut(part))
     return list(islice(passages, MOST))
 
 
 def cut(part: Part) -> Iterator[Passage]:
-    """The passages of one part; none where it is blank."""
+    """Yield the passages of one part; none if it is blank."""
     line, counted = part.line, 0
     for start, end in _stretches(part.text):
         text = _CONTROL.sub(" ", part.text[start:end])
         if not text.strip():
             continue
+        # Count newlines only since the last passage: counting from the start each time is
+        # quadratic.
         begin = start + len(text) - len(text.lstrip())
         line += part.text.count("\n", counted, begin)
         counted = begin
@@ -63,9 +65,11 @@ def cut(part: Part) -> Iterator[Passage]:
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:
-    """As many pieces together as fit into one passage."""
+    """Yield spans of as many consecutive pieces as fit into one passage."""
     start, end = 0, 0
     for piece_start, piece_end in _pieces(text):
+        # Greedy packing. A single piece is never longer than a passage, because `_short` has cut
+        # it.
         if end > start and piece_end - start > LENGTH:
             yield start, end
             start = piece_start
@@ -75,7 +79,7 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Where paragraphs, and pieces of those that are too long, start and end."""
+    """Yield the spans of paragraphs, with those that are too long cut."""
     start = 0
     for gap in _PARAGRAPH.finditer(text):
         yield from _short(text, start, gap.start())
@@ -93,7 +97,7 @@ def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _best_end(text: str, start: int, latest: int) -> int:
-    """The end of a line, a sentence or a word in the second half; else just the latest."""
+    """Return the end of a line, sentence or word in the second half, else `latest`."""
     half = start + LENGTH // 2
     for sign in _ENDS:
         at = text.rfind(sign, half, latest)

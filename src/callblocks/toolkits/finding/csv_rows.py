@@ -1,4 +1,4 @@
-"""Tables as CSV: some rows make a part, under the names of the columns.
+"""CSV tables: groups of rows, each under the names of the columns.
 
 date,tide,height          heading   date | tide | height
 2024-05-01,high,3.2       text      2024-05-01 | high | 3.2
@@ -21,7 +21,7 @@ _SAMPLE = 4_096
 
 
 def read_csv(text: str) -> tuple[str, list[Part]]:
-    """The rows, some at a time; a table has no title."""
+    """Return no title and the rows in groups of about one passage."""
     try:
         return "", list(islice(_parts(text), MOST))
     except csv.Error as error:
@@ -36,6 +36,7 @@ def _parts(text: str) -> Iterator[Part]:
         heading = heading or row[:_HEADING]
         if number > 0 and size + len(row) > LENGTH:
             yield Part(text="\n".join(rows), heading=heading, line=line)
+            # `line_num` counts physical lines: a quoted cell may contain line breaks.
             rows, size, line = [], 0, reader.line_num
         rows.append(row)
         size += len(row) + 1
@@ -43,6 +44,6 @@ def _parts(text: str) -> Iterator[Part]:
 
 
 def _delimiter(text: str) -> str:
-    """The sign that parts most cells of the first line."""
+    """Guess the delimiter: the candidate that occurs most often in the first line."""
     first = text[:_SAMPLE].partition("\n")[0]
     return max(",;\t|", key=first.count)

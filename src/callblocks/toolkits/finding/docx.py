@@ -1,8 +1,8 @@
 """DOCX: the text under each heading, tables row by row.
 
-A DOCX is a zip of XML parts. Only four small things are read of it: which part is the document,
-what the styles are called, the title, and the text. A part with a document type is refused: no
-program writes one, and entities are what XML bombs are made of.
+A DOCX is a ZIP of XML parts. Four of them are read: the relationships (which part is the document),
+the styles, the core properties (title) and the document. A part with a DOCTYPE is refused: no
+program writes one, and XML bombs need its entities.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from callblocks.toolkits.finding.xml_parts import Attributes, Start, parse_part
 
 __all__ = ("MAX_UNPACKED", "read_docx")
 
+# Limit in bytes for all parts after unpacking.
 MAX_UNPACKED = 100 * 1024 * 1024
-"""Bytes that the parts of a file may have once they are unpacked."""
 
 _PARTS = 5_000
 _TITLE = 120
@@ -27,19 +27,19 @@ _FAULTS = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSEr
 
 
 def read_docx(content: bytes) -> Iterator[Said]:
-    """The title, then the text under each heading."""
+    """Yield the title, then the text under each heading."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:
             _refuse_bomb(package)
             yield Said(title=_title(package)[:_TITLE])
             yield from _sections(package)
     except _FAULTS as error:
-        # Not the words of the error: they may be words of the file.
+        # The message of the error is not passed on: it may quote text of the file.
         raise Unreadable(f"it is no DOCX that can be read ({type(error).__name__})") from error
 
 
 def _refuse_bomb(package: zipfile.ZipFile) -> None:
-    """Look at what the parts say of their size: no more than that is ever unpacked."""
+    """Refuse archives by their declared sizes; `zipfile` never unpacks more than declared."""
     parts = package.infolist()
     if len(parts) > _PARTS or sum(part.file_size for part in parts) > MAX_UNPACKED:
         raise Unreadable(f"unpacked it has more than {MAX_UNPACKED >> 20} MiB or {_PARTS} parts")
@@ -59,7 +59,7 @@ def _said(section: tuple[str, str]) -> Said:
 
 
 def _main(package: zipfile.ZipFile) -> str:
-    """The name of the part that is the document."""
+    """Return the name of the document's part."""
     found: list[str] = []
 
     def start(name: str, attributes: Attributes) -> None:
@@ -71,8 +71,9 @@ def _main(package: zipfile.ZipFile) -> str:
 
 
 def _styles(package: zipfile.ZipFile) -> dict[str, str]:
-    """What each style is called, by its id: `Überschrift1` is `heading 1` in every language."""
+    """Map style ids to names: `Überschrift1` is named `heading 1` in every language."""
     names: dict[str, str] = {}
+    # A one-element list, because the handler must rebind it.
     current = [""]
 
     def start(name: str, attributes: Attributes) -> None:
@@ -103,7 +104,7 @@ def _title(package: zipfile.ZipFile) -> str:
 
 
 def _read(package: zipfile.ZipFile, part: str, start: Start) -> None:
-    """Read a part for its elements; one that is not there has none."""
+    """Parse a part for its elements; a missing part has none."""
     if part in package.namelist():
         for _ in parse_part(package, part, start):
             pass

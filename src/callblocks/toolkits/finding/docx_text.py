@@ -1,4 +1,8 @@
-"""The text of a DOCX as its elements come: paragraphs, cells, rows, and where a heading starts."""
+"""Collection of a DOCX's text from parser events: paragraphs, cells, rows and headings.
+
+Tables nest in cells and paragraphs nest in text boxes, so open paragraphs, rows and cells are
+stacks. Text that is complete goes to the innermost open cell, else to the current section.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
 class DocxText:
-    """Gathers sections: the heading and the text below it, with the heading as its first line."""
+    """A collector of sections: a heading, and the text below it with the heading as first line."""
 
     def __init__(self, styles: dict[str, str]) -> None:
         self.is_document = False
@@ -27,17 +31,17 @@ class DocxText:
         self._in_text = False
 
     def ready(self) -> list[tuple[str, str]]:
-        """The sections that are complete."""
+        """Return and remove the sections that are complete."""
         *done, last = self._sections
         self._sections = [last]
         return [_joined(section) for section in done]
 
     def rest(self) -> list[tuple[str, str]]:
-        """What is left at the end."""
+        """Return the remaining sections at the end."""
         return [_joined(section) for section in self._sections]
 
     def start(self, name: str, attributes: Attributes) -> None:
-        """An element begins."""
+        """Handle the start of an element."""
         match name:
             case "body":
                 self.is_document = True
@@ -58,7 +62,7 @@ class DocxText:
                 pass
 
     def end(self, name: str) -> None:
-        """An element ends."""
+        """Handle the end of an element."""
         match name:
             case "t":
                 self._in_text = False
@@ -72,17 +76,18 @@ class DocxText:
                 pass
 
     def data(self, text: str) -> None:
-        """Text of an element."""
+        """Handle character data."""
         if self._in_text and self._paragraphs:
             self._paragraphs[-1].append(text)
 
     def _paragraph(self, text: str) -> None:
+        # A paragraph in heading style inside of a table cell is formatting, not structure.
         if _HEADING.fullmatch(self._style) and text and not self._cells:
             self._sections.append((" ".join(text.split())[:_HEADING_LENGTH], []))
         self._take(text)
 
     def _take(self, text: str) -> None:
-        """What is complete belongs to the cell around it, or to the section."""
+        """Add a complete text to the innermost cell, or to the section."""
         if not text:
             return
         if self._cells:

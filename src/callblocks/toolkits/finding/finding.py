@@ -1,4 +1,8 @@
-"""Looking for passages: all words first, then words that start so, then any of them."""
+"""Retrieval of passages: with all words, then with prefixes of all words, then with any word.
+
+Each stage is an FTS5 expression of its own, tried only if the previous one found nothing that the
+call may read. So an exact match is never ranked below a loose one.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,12 @@ from callblocks.tools.context import Context
 
 __all__ = ("Answer", "find", "shown")
 
+# Maximum passages of one file: a long file must not crowd out the others.
 _OF_ONE_FILE = 3
-"""Passages of one file at most: a long file must not hide the others."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What was found, and for what: `partly` if no passage has all the words."""
+    """The passages and the words to mark; `partly` if no passage has all the words."""
 
     found: list[Found] = []
     words: Words = Words()
@@ -36,14 +40,15 @@ def find(
     *,
     partly: bool = True,
 ) -> Answer:
-    """The best passages that the policy lets this call read; with some of the words if `partly`.
+    """Return the best passages that the policy lets this call read; with any word if `partly`.
 
-    A file that it must not read is as if it were not there: no number tells of it, or a query
-    could ask word by word what it says. Only the order of the others may: how rare a word is
-    counts in all files.
+    A file that the call must not read is treated as absent and never counted: otherwise a query
+    could probe its text word by word. The order of the other files still depends on it, because
+    bm25 counts a word's rarity over all files.
     """
     if not query.groups:
         return Answer()
+    # Each file is judged once per search, whatever the number of its passages.
     hidden: dict[str, bool] = {}
     whole = (query.exact, query.started)
     for expression in dict.fromkeys((*whole, query.loose) if partly else whole):
@@ -74,7 +79,7 @@ def _chosen(
 
 
 def shown(found: Found, words: Words) -> dict[str, Any]:
-    """A passage as the model sees it: nothing empty."""
+    """Return a passage for the model, without empty fields."""
     told: dict[str, Any] = {"path": found.path, "title": found.title, "heading": found.heading}
     told |= {"page": found.page, "line": found.line}
     kept = {key: value for key, value in told.items() if value}

@@ -1,4 +1,4 @@
-"""HTML: its text, a part for each heading; scripts, styles and comments are no text."""
+"""HTML: its text, one part for each heading; scripts, styles and comments are dropped."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ _HEADING_LENGTH = 120
 
 
 def read_html(content: bytes) -> Iterator[Said]:
-    """The title, then the text under each heading."""
+    """Yield the title, then the text under each heading."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
+        # Every byte but five has a meaning in Windows-1252, so a page without UTF-8 is always
+        # readable.
         text = content.decode("cp1252", "replace")
     if "\0" in text:
         raise Unreadable("it is no HTML: it has NUL characters")
@@ -31,7 +33,7 @@ def read_html(content: bytes) -> Iterator[Said]:
 
 
 class _Page:
-    """Gathers text in sections; `title` is what the page calls itself."""
+    """A collector of sections; `title` is the text of the `<title>` element."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -39,7 +41,7 @@ class _Page:
         self._in_heading = False
 
     def take(self, kind: Kind, piece: str) -> None:
-        """The next piece of the page."""
+        """Add the next piece of the page."""
         if kind == "title":
             self.title = self.title or _line(piece)
         elif kind == "text":
@@ -51,7 +53,7 @@ class _Page:
             self.sections[-1][1].append(break_of(name, piece))
 
     def _turn(self, *, begins: bool) -> None:
-        """A heading begins a section; when it ends, what was written is what it says."""
+        """Begin a section at a heading's start; take its text as the name at its end."""
         if begins:
             self.sections.append(("", []))
         elif self._in_heading:

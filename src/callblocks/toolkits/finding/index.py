@@ -1,6 +1,8 @@
-"""The index: which files were read, their passages, and the words of those.
+"""The index: files, their passages, and an FTS5 table of the passages' words.
 
-Ranking is bm25; a word in the name or the title counts most, then one in a heading.
+Ranking is bm25 with column weights: a word in the name or the title counts most, then one in a
+heading. Words are folded in Python (words.py) before they reach FTS5, whose own tokenizer only
+splits at blanks. Thus query and text are folded by the same code.
 """
 
 from __future__ import annotations
@@ -18,21 +20,22 @@ __all__ = ("Index",)
 _FILE = "id, path, size, mtime, digest, kind, state, title, given, tags"
 _WAITING = 50
 _TAGGED = 1_000
+# Maximum passages that are ranked. Of a word that occurs almost everywhere, the latest are taken:
+# scoring all of them would take seconds.
 _RANKED = 3_000
-"""Passages that are ranked: of a word that stands nearly everywhere, the latest."""
 _SCORES = "select rowid, bm25(words, 4.0, 2.0, 1.0) from words where words match ?"
 _OF_FILES = "select passages.id from passages join files on files.id = passages.file"
 
 
 class Index:
-    """All that is done with an open database."""
+    """The operations on an open database."""
 
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
 
     @contextmanager
     def changing(self) -> Generator[None]:
-        """Some changes, all of them or none; others wait meanwhile."""
+        """Run changes in one transaction; other writers wait."""
         self._store.execute("begin immediate")
         try:
             yield
@@ -42,44 +45,46 @@ class Index:
         self._store.execute("commit")
 
     def wait_at_most(self, seconds: float) -> None:
-        """How long to wait for others who write."""
+        """Set how long to wait for other writers."""
         self._store.execute(f"pragma busy_timeout = {int(seconds * 1000)}")
 
     def file(self, path: str) -> File | None:
-        """What is known of one file."""
+        """Return the entry of one file."""
         return next(self._files("where path = ?", path), None)
 
     def files_in(self, folder: str) -> dict[str, File]:
-        """The files that stand in a folder itself."""
+        """Return the files that are directly in a folder."""
         return {file.path: file for file in self._files("where folder = ?", folder)}
 
     def paths_below(self, folder: str) -> list[str]:
-        """The paths of the files in a folder and below it; `.` has all."""
+        """Return the paths of the files in a folder and below; `.` has all."""
+        # A range over the primary text order instead of LIKE: it uses the index, and `%` in a name
+        # needs no escaping. "0" is the character after "/".
         below = ("", "\U0010ffff") if folder == "." else (f"{folder}/", f"{folder}0")
         rows = self._store.execute("select path from files where path > ? and path < ?", below)
         return [path for (path,) in rows.fetchall()]
 
     def some(self, after: str, limit: int) -> list[tuple[str, int, int]]:
-        """Path, size and time of the next files in the order of their paths."""
+        """Return path, size and time of the next files in path order."""
         return self._store.execute(
             "select path, size, mtime from files where path > ? order by path limit ?",
             (after, limit),
         ).fetchall()
 
     def waiting(self, where: str, values: Sequence[object]) -> list[str]:
-        """The paths of some files that wait for `file_ingest`, and meet a condition."""
+        """Return some paths that wait for `file_ingest` and meet a condition."""
         states = "state in ('unread', 'stale')"
         meant = f"{states} and {where}" if where else states
         query = f"select path from files where {meant} order by path limit {_WAITING}"
         return [path for (path,) in self._store.execute(query, values)]
 
     def tagged(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The paths of some files that have tags, and those."""
+        """Return some files that have tags, with the tags."""
         query = f"select path, tags from files where tags != '' order by path limit {_TAGGED}"
         return [(path, tuple(tags.split())) for path, tags in self._store.execute(query)]
 
     def count(self) -> tuple[int, int]:
-        """How many files were read, and how many passages they have."""
+        """Return the number of files that were read, and of their passages."""
         (files,) = self._store.execute(
             "select count(*) from files where state in ('read', 'stale')"
         ).fetchone()
@@ -87,21 +92,23 @@ class Index:
         return files, passages
 
     def folders(self) -> dict[str, int]:
-        """The folders that were looked through, and when each had changed."""
+        """Map the folders that were scanned to their mtimes."""
         return dict(self._store.execute("select path, mtime from folders"))
 
     def set_folder(self, path: str, mtime: int) -> None:
-        """Note that a folder was looked through."""
+        """Record that a folder was scanned."""
         self._store.execute("insert or replace into folders values (?, ?)", (path, mtime))
 
     def drop_folder(self, path: str) -> None:
-        """Forget a folder and the files that stood in it."""
+        """Remove a folder and the files in it."""
         self._store.execute("delete from folders where path = ?", (path,))
         for file in self.files_in(path):
             self.drop(file)
 
     def put(self, file: File, passages: Sequence[Passage]) -> None:
-        """Note a file with its passages, in place of what was known of it."""
+        """Store a file with its passages, replacing an earlier entry."""
+        # Delete and insert instead of update: FTS5 rows must be removed with their old rowids, or
+        # the index keeps words of passages that no longer exist.
         self.drop(file.path)
         number = self._put_file(file)
         name = " ".join((file.path, file.title, file.given, *file.tags))
@@ -117,29 +124,31 @@ class Index:
             )
 
     def note(self, file: File) -> None:
-        """Change what is known of a file; its passages stay."""
+        """Update the metadata of a file; its passages stay."""
         self._store.execute(
             "update files set size = ?, mtime = ?, digest = ?, state = ? where path = ?",
             (file.size, file.mtime, file.digest, file.state, file.path),
         )
 
     def hits(self, expression: str, where: str, values: Sequence[object]) -> list[int]:
-        """The passages that an expression finds, best first, by their numbers."""
+        """Return the numbers of the passages that match an expression, best first."""
         scores = self._scores(expression, where, values)
         if len(scores) == _RANKED:
-            # A word that stands everywhere: files that are called by it must not be missed.
+            # The limit was reached, so a file named after such a word could be missing. Search
+            # names alone as well.
             scores |= self._scores(f"name : ({expression})", where, values)
         return sorted(scores, key=scores.__getitem__)
 
     def _scores(self, expression: str, where: str, values: Sequence[object]) -> dict[int, float]:
-        """The latest passages that an expression finds, and how good they are: less is better."""
-        # The plus sign: passages are met by their words, and not looked up one by one.
+        """Return the bm25 scores of the latest matching passages; lower is better."""
+        # The unary plus disables the rowid index: SQLite would otherwise look up each passage of
+        # the scope instead of reading the FTS matches.
         limited = f"and +rowid in ({_OF_FILES} where {where})" if where else ""
         query = f"{_SCORES} {limited} order by rowid desc limit {_RANKED}"
         return dict(self._store.execute(query, (expression, *values)))
 
     def path(self, number: int) -> str:
-        """The path of the file that a passage is of."""
+        """Return the path of a passage's file."""
         (path,) = self._store.execute(
             "select path from files where id = (select file from passages where id = ?)",
             (number,),
@@ -147,7 +156,7 @@ class Index:
         return path
 
     def passage(self, number: int) -> Found:
-        """One passage with its file."""
+        """Return one passage with its file."""
         row = self._store.execute(
             "select files.path, files.kind, iif(files.given = '', files.title, files.given),"
             " passages.heading, passages.page, passages.line, passages.text"
@@ -169,7 +178,7 @@ class Index:
         return added.lastrowid
 
     def drop(self, path: str) -> None:
-        """Forget a file."""
+        """Remove a file."""
         row = self._store.execute("select id from files where path = ?", (path,)).fetchone()
         if row is None:
             return

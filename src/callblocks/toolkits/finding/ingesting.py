@@ -1,7 +1,8 @@
-"""Files into the index because somebody asked: one, or a folder with all that is in it.
+"""Ingestion on request: one file, or a folder with all files in it.
 
-A file that is as it was is not read again, one that is gone is dropped, and one that cannot be
-read is skipped with the reason, and stops no other.
+Unchanged files are not read again, missing ones are dropped from the index, and one that cannot be
+read is skipped with a reason without stopping the others. Changes are collected and committed in
+batches, so that parsing (seconds) does not happen inside of a transaction.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _SECONDS = 0.5
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What to read, and what the person calls it."""
+    """The request: a path, and the title and tags that somebody chose."""
 
     path: str
     recursive: bool = True
@@ -46,7 +47,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ingest(root: Root, asked: Asked, context: Context) -> dict[str, Any]:
-    """Read a file or a folder into the index; what came of it."""
+    """Read a file or a folder into the index and return a report."""
     entry = root.stat(asked.path)
     if entry.kind == "other":
         raise wrong_type(asked.path, "it is a pipe, a socket or a device, not a file")
@@ -63,7 +64,7 @@ def ingest(root: Root, asked: Asked, context: Context) -> dict[str, Any]:
 
 
 class _Ingest:
-    """One run: what it has read, skipped and dropped so far."""
+    """One run: the files that were read, skipped and dropped so far."""
 
     def __init__(self, index: Index, root: Root, asked: Asked, context: Context) -> None:
         self._index = index
@@ -79,7 +80,7 @@ class _Ingest:
         self._dropped = 0
 
     def one(self) -> dict[str, Any]:
-        """Read one file; what is wrong with it is raised."""
+        """Read one file; raise its problem."""
         seen = look_at(self._root, self._asked.path)
         if seen is None:
             raise ToolError("path_not_found", "it was removed just now; list the folder again")
@@ -93,7 +94,7 @@ class _Ingest:
         return self._report()
 
     def folder(self) -> dict[str, Any]:
-        """Read what is in a folder; what is wrong with a file is told, and the next is read."""
+        """Read the files of a folder; report problems and continue."""
         files = self._files()
         for number, seen in enumerate(files, 1):
             if self._context.cancelled:
@@ -112,7 +113,7 @@ class _Ingest:
         folders = walk(self._root, asked.path, below=asked.recursive)
         files: list[Seen] = []
         for folder in folders:
-            # What the policy denies has no name here, not even as a file that was skipped.
+            # Hidden files are not even listed as skipped.
             files += [seen for seen in folder.files if not is_hidden(seen.path)]
             if len(files) > _MOST or not folder.complete:
                 self._context.notice(
@@ -127,13 +128,18 @@ class _Ingest:
         if refusal is not None:
             raise ToolError("policy_denied", refusal)
         known = self._index.file(seen.path)
+        # Two tests for "unchanged", the cheap one first: size and mtime without reading, then the
+        # digest. A file that was only touched gets its new mtime and is not parsed again.
         was_read = known is not None and known.state == "read"
         if was_read and is_same(known, seen) and self._same_names(known):
             self._unchanged += 1
             return
         with running_as(None):
-            # What is read into the index is not shown by that.
+            # Reading a file into the index does not show it to the model, so it does not taint the
+            # turn. The search that returns its passages does.
             content, digest = load(self._root, seen.path)
+        # Title and tags come from the model, possibly under the influence of foreign text. Mark
+        # them, so that showing them again taints that turn too.
         if self._asked.title or self._asked.tags:
             self._root.origins.mark(name_of(seen.path))
         if known is not None and was_read and known.digest == digest and self._same_names(known):
@@ -149,7 +155,7 @@ class _Ingest:
             raise
 
     def _remember(self, seen: Seen, digest: str, known: File | None) -> None:
-        """Note that a file cannot be read, so that nobody is told to try it again."""
+        """Record that a file cannot be read, so that no notice suggests to ingest it again."""
         given, tags = (known.given, known.tags) if known else ("", ())
         failed = msgspec.structs.replace(
             file_of(seen), digest=digest, state="skipped", given=given, tags=tags
@@ -167,7 +173,7 @@ class _Ingest:
             self._context.notice("no_text", f"{seen.path} has no text; it may hold pictures only")
 
     def _later(self, change: Callable[[], None]) -> None:
-        """Note a change; some are made at once, which costs little more than one."""
+        """Queue a change; batches cost little more than a single one."""
         self._ready.append(change)
         if len(self._ready) >= _AT_ONCE or time.monotonic() - self._began > _SECONDS:
             self._flush()
@@ -180,7 +186,7 @@ class _Ingest:
         self._began = time.monotonic()
 
     def _same_names(self, known: File | None) -> bool:
-        """Whether the title and the tags that are asked for are those that are known."""
+        """Tell if the requested title and tags are those of the index."""
         asked = self._asked
         return known is None or (
             (not asked.title or asked.title == known.given)
@@ -188,7 +194,7 @@ class _Ingest:
         )
 
     def _drop(self, met: set[str]) -> None:
-        """Forget the files that were in the folder and are not there any more."""
+        """Remove files from the index that have vanished from the folder."""
         for path in self._index.paths_below(self._asked.path):
             if path not in met and look_at(self._root, path) is None:
                 self._later(lambda path=path: self._index.drop(path))
@@ -196,7 +202,7 @@ class _Ingest:
 
     def _report(self) -> dict[str, Any]:
         self._flush()
-        # A name is text too.
+        # File names can carry foreign text as well.
         named = (*self._read[:_TOLD], *(one["path"] for one in self._skipped[:_TOLD]))
         self._root.origins.saw_files(named)
         told: dict[str, Any] = {"files": len(self._read), "passages": self._passages}

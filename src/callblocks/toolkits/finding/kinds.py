@@ -1,10 +1,10 @@
-"""What kind of file a name says it is, and which kinds are read where.
+"""The kind of a file by its name, and the kinds that need a child process.
 
     notes.md  markdown      tides.csv  csv      page.html  html
     a.pdf     pdf           a.docx     docx     all else   text, if it is
 
-Formats that others build with care to break a reader (HTML, PDF, DOCX) are read in a process of
-its own, and only when `file_ingest` asks for it.
+Complex formats (HTML, PDF, DOCX) can be crafted to break a parser. They are parsed in a process of
+their own, and only when `file_ingest` requests it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ("APART", "KINDS", "Kind", "kind_of")
 Kind: TypeAlias = Literal["text", "markdown", "csv", "html", "pdf", "docx"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+# The kinds that are parsed in a child process.
 APART: frozenset[Kind] = frozenset(("html", "pdf", "docx"))
-"""The kinds that are read in a process of its own."""
 
 _BY_SUFFIX: dict[str, Kind] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd"), "markdown"),
@@ -29,6 +29,6 @@ _BY_SUFFIX: dict[str, Kind] = {
 
 
 def kind_of(path: str) -> Kind:
-    """The kind of a file by the end of its name."""
+    """Return the kind of a file by its suffix."""
     name = path.rpartition("/")[2]
     return _BY_SUFFIX.get(name.rpartition(".")[2].lower() if "." in name else "", "text")

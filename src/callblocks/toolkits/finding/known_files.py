@@ -1,4 +1,4 @@
-"""What the index knows of a file, and what it gives of one.
+"""The entry of a file in the index, and a passage as a search result.
 
 read      its passages are those that it has now
 stale     read once, and changed since: it waits for `file_ingest`
@@ -20,7 +20,7 @@ State: TypeAlias = Literal["read", "stale", "unread", "skipped"]
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """A file as the index knows it. `title` is its own, `given` the one somebody gave it."""
+    """An indexed file. `title` is its own, `given` the one that somebody assigned."""
 
     path: str
     size: int
@@ -35,7 +35,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A passage that was found, and the file it is of."""
+    """A passage that was found, with its file."""
 
     path: str
     kind: Kind
@@ -47,5 +47,5 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def name_of(path: str) -> str:
-    """Return the resource of the title and the tags that somebody gave a file."""
+    """Return the resource name of the title and the tags that somebody assigned to a file."""
     return f"index:{path}"

@@ -1,4 +1,4 @@
-"""Looking for passages in one workspace, once its index is up to date."""
+"""One search in a workspace: refresh the index, retrieve, taint, and explain."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _NONE = "no search engine is set up here, and no file of the workspace has all t
 
 
 class Look:
-    """Answers for `search`, and for `web_search` where there is no engine."""
+    """The answers of `search`, and of `web_search` if there is no engine."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
         self._refresher = Refresher(root)
 
     def find(self, text: str, within: str, limit: int, context: Context) -> list[dict[str, Any]]:
-        """The best passages; `context` is told what else the model should know."""
+        """Return the best passages; notices go to `context`."""
         scope, query = read_scope(within, self._root), read_query(text)
         answer = self._answer(query, scope, limit, context)
         if not answer.found and query.groups and has_office(self._root):
@@ -51,13 +51,16 @@ class Look:
     def _answer(
         self, query: Query, scope: Scope, limit: int, context: Context, *, partly: bool = True
     ) -> Answer:
-        """What was found; `partly` is for those who look for files and not for an answer."""
+        """Retrieve passages; without `partly` all words must match."""
 
         def work(store: sqlite3.Connection) -> Answer:
             index = Index(store)
             with running_as(None):
-                # What is read into the index is not shown by that.
+                # Reading a file into the index does not show it to the model, so it does not taint
+                # the turn.
                 left = self._refresher.refresh(index)
+            # Taint after retrieval and before any passage is returned: what is tainted depends on
+            # the files that were found.
             answer = find(index, query, scope, limit, context, partly=partly)
             self._taint(index, answer, left, context)
             _tell(query, answer, left, context)
@@ -69,13 +72,13 @@ class Look:
         return use_store(self._root, work)
 
     async def instead(self, text: str, limit: int, context: Context) -> list[dict[str, Any]]:
-        """Passages of the workspace in place of pages of the web, and the model is told so."""
+        """Return passages of the workspace instead of web pages, with a notice."""
         results = await self.passages(text, limit, context)
         self.tell_no_engine(bool(results), context)
         return results
 
     async def passages(self, text: str, limit: int, context: Context) -> list[dict[str, Any]]:
-        """Passages that have all the words which say something."""
+        """Return passages that have all significant words of a text."""
         answer = await asyncio.to_thread(
             self._answer, read_query(text).telling, Scope(), limit, context, partly=False
         )
@@ -83,9 +86,10 @@ class Look:
         return [{"title": found.pop("title", "") or found["path"], **found} for found in results]
 
     def _taint(self, index: Index, answer: Answer, left: int, context: Context) -> None:
-        """Taint by passages of others: of their files, in their formats, and under their names.
+        """Taint the turn if a passage comes from others: by its file, its format or its title.
 
-        Of a file that changed since it was read, nobody knows whose text the index has.
+        If a file changed since it was indexed, the origin of the indexed text is unknown, so it
+        taints.
         """
         origins = self._root.origins
         origins.saw_files(found.path for found in answer.found)
@@ -98,7 +102,9 @@ class Look:
                 return
 
     def _tell_of_tag(self, index: Index, scope: Scope, context: Context) -> None:
-        """Notice a tag that no file has: it must not look like words that no file has."""
+        """Add a notice for a tag that no file has; otherwise it would look like words that no file
+        has.
+        """
         if not scope.tag:
             return
         known: set[str] = set()
@@ -120,13 +126,13 @@ class Look:
         if named:
             said = ", ".join(named) + (" …" if len(waiting) > _NAMED else "")
             context.notice("not_ingested", f"not looked into: {said}; file_ingest reads such files")
-            # A name is text too.
+            # File names can carry foreign text as well.
             self._root.origins.saw_files(named)
         elif not answer.found and index.count()[0] == 0:
             context.notice("nothing_indexed", "there is no text here yet; file_ingest reads files")
 
     def tell_no_engine(self, found: bool, context: Context) -> None:
-        """Say where the results come from."""
+        """Add a notice that says where the results come from."""
         context.notice("no_search_engine", _SOME if found else _NONE)
 
 
@@ -136,5 +142,5 @@ def _tell(query: Query, answer: Answer, left: int, context: Context) -> None:
     if answer.partly:
         context.notice("some_words", "no passage has all the words; these have some of them")
     if left:
-        # Not how many: there may be some among them that this call must not know of.
+        # No number: it could reveal files that this call must not know of.
         context.notice("index_behind", "some files are not read yet; search again for the rest")

@@ -22,7 +22,7 @@ _LONGEST = 120
 
 
 def read_markdown(text: str) -> tuple[str, list[Part]]:
-    """The first heading, and the sections."""
+    """Return the first heading and the sections."""
     lines = text.split("\n")
     starts = list(islice(_headings(lines), MOST))
     title = starts[0][2] if starts else ""
@@ -30,12 +30,14 @@ def read_markdown(text: str) -> tuple[str, list[Part]]:
 
 
 def _sections(lines: list[str], starts: list[tuple[int, int, str]]) -> Iterator[Part]:
-    """What stands before the first heading, then each heading with what follows it."""
+    """Yield the text before the first heading, then each section."""
     first = starts[0][0] if starts else len(lines)
     yield Part(text="\n".join(lines[:first]), line=1)
     trail: dict[int, str] = {}
     ends = [*(start for start, _, _ in starts[1:]), len(lines)]
     for (start, level, heading), end in zip(starts, ends, strict=False):
+        # A heading ends all headings of its own level and below. Skipped levels are fine: the trail
+        # is a map, not a list.
         trail = {above: words for above, words in trail.items() if above < level}
         trail[level] = heading
         where = " › ".join(words for words in trail.values() if words)
@@ -43,11 +45,13 @@ def _sections(lines: list[str], starts: list[tuple[int, int, str]]) -> Iterator[
 
 
 def _headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """The line, the level and the words of each heading."""
+    """Yield the line, the level and the text of each heading."""
     fence = ""
     for at, line in enumerate(lines):
         mark = _FENCE.match(line)
         if fence:
+            # A closing fence is at least as long as the opening one and has no info string
+            # (CommonMark 4.5).
             if mark and mark[1].startswith(fence) and not line.strip(" `~"):
                 fence = ""
         elif mark:

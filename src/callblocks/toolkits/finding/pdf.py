@@ -13,21 +13,22 @@ from callblocks.toolkits.finding.unreadable import Unreadable
 
 __all__ = ("MAX_PAGES", "read_pdf")
 
+# Maximum pages that are read of one file.
 MAX_PAGES = 2_000
-"""Pages that are read of one file."""
 
 _PAGE_LENGTH = 200_000
 
 
 def read_pdf(content: bytes) -> Iterator[Said]:
-    """The title, then the pages; a page that is damaged is passed over."""
+    """Yield the title, then the pages; damaged pages are skipped."""
     try:
         reader = PdfReader(io.BytesIO(content))
+        # Many PDFs are encrypted with an empty user password; readers open them without asking.
         if reader.is_encrypted and not reader.decrypt(""):
             raise Unreadable("it is locked by a password; give a copy without one")
         pages = len(reader.pages)
     except PyPdfError as error:
-        # Not the words of the error: they may be words of the file.
+        # The message of the error is not passed on: it may quote text of the file.
         raise Unreadable(f"it is no PDF that can be read ({type(error).__name__})") from error
     yield Said(title=_title(reader))
     for number in range(min(pages, MAX_PAGES)):

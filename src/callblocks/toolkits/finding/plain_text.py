@@ -1,4 +1,4 @@
-"""Plain text, and source code: one part, cut at its paragraphs."""
+"""Plain text and source code: one part, which is cut at paragraphs."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ("read_plain",)
 
 
 def read_plain(text: str) -> tuple[str, list[Part]]:
-    """The whole text; it has no title."""
+    """Return no title and the whole text."""
     return "", [Part(text=text, line=1)]

@@ -1,11 +1,11 @@
-"""What a person or a model types into a search box, as a condition for the index.
+"""Parsing of a search query to FTS5 expressions.
 
     tide table          both words                 "low tide"     these words in this order
     tide OR ebb         one of them                tid*           words that start so
     tide -spring        not with this word
 
-Any text is a query: what has no meaning here is read as words, and signs are passed over. Only
-words made by `words_of` reach the index, each in quotes, so no text can be read as its syntax.
+Every text is a valid query: meaningless syntax is read as words, and punctuation is ignored. Only
+words made by `words_of` reach the index, each in quotes, so no input can inject FTS5 syntax.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from callblocks.toolkits.finding.words import IDLE, words_of
 
 __all__ = ("Query", "Term", "Words", "read_query")
 
+# Bounds on terms, words of a phrase and characters: FTS5 expressions grow with them.
 _TERMS = 32
 _PHRASE = 32
 _READ = 2_000
@@ -27,68 +28,68 @@ _PIECE = re.compile(r'(-?)"([^"]*)"?(\*?)|(\S+)')
 
 
 class Term(msgspec.Struct, frozen=True):
-    """Words in this order; with `prefix` the last may go on."""
+    """A phrase; with `prefix` its last word may continue."""
 
     words: tuple[str, ...]
     prefix: bool = False
 
     @property
     def expression(self) -> str:
-        """The term as the index reads it."""
+        """The term in FTS5 syntax."""
         return f'"{" ".join(self.words)}"{" *" if self.prefix else ""}'
 
 
 class Words(msgspec.Struct, frozen=True):
-    """What to mark: words as they are, and those that other words may start with."""
+    """The words to mark in snippets: whole words, and prefixes."""
 
     whole: frozenset[str] = frozenset()
     starts: frozenset[str] = frozenset()
 
     @property
     def opened(self) -> Words:
-        """The same, each also as the start of a longer word."""
+        """The same words, each also as a prefix."""
         return Words(self.whole, self.whole)
 
     def fit(self, word: str) -> bool:
-        """Whether this is one of them."""
+        """Tell if a word is one of them."""
         return word in self.whole or any(word.startswith(start) for start in self.starts)
 
 
 class Query(msgspec.Struct, frozen=True):
-    """All of `groups` must be met, each by one of its terms, and none of `without`."""
+    """All of `groups` must match, each by one of its terms, and none of `without`."""
 
     groups: tuple[tuple[Term, ...], ...] = ()
     without: tuple[Term, ...] = ()
 
     @property
     def exact(self) -> str:
-        """Every group, as it was written."""
+        """The expression for every group as written."""
         return self._excluding(" AND ".join(_any(group) for group in self.groups))
 
     @property
     def started(self) -> str:
-        """Every group, each word also as the start of a longer one."""
+        """The expression for every group, each word also as a prefix."""
         groups = [[_open(term) for term in group] for group in self.groups]
         return self._excluding(" AND ".join(_any(group) for group in groups))
 
     @property
     def loose(self) -> str:
-        """Any of the words, or of those that start so."""
+        """The expression for any of the words, also as prefixes."""
         terms = [_open(term) for group in self.groups for term in group]
         return self._excluding(_any(terms))
 
     @property
     def words(self) -> Words:
-        """The words to look for."""
+        """The words to mark."""
         terms = [term for group in self.groups for term in group]
         starts = frozenset(term.words[-1] for term in terms if term.prefix)
         return Words(frozenset(word for term in terms for word in term.words), starts)
 
     @property
     def telling(self) -> Query:
-        """The same without single words that say nothing, such as `the`; all if there are no more.
+        """The query without stop words such as `the`; unchanged if nothing else is left.
 
-        A question is asked in whole sentences; what it is about must be found.
+        Questions are often whole sentences, and a passage need not contain their stop words.
         """
         groups = tuple(group for group in self.groups if not all(map(_is_idle, group)))
         return Query(groups or self.groups, self.without)
@@ -98,9 +99,11 @@ class Query(msgspec.Struct, frozen=True):
 
 
 def read_query(text: str) -> Query:
-    """Read a query; it has no groups where there is no word to look for."""
+    """Parse a query; it has no groups if there is no word to look for."""
     groups: list[tuple[Term, ...]] = []
     without: list[Term] = []
+    # The state between two terms: `joins` after OR, `excludes` after NOT. Each term resets both, so
+    # a trailing operator has no effect.
     joins = excludes = False
     for minus, quoted, star, bare in _PIECE.findall(text[:_READ].translate(_QUOTES))[:_TERMS]:
         if bare in ("OR", "|", "AND", "&", "NOT"):
@@ -120,7 +123,7 @@ def read_query(text: str) -> Query:
 
 
 def _only_words(text: str) -> Query:
-    """A query of nothing but operators means these words."""
+    """Read a query that consists only of operators as plain words."""
     words = words_of(text[:_READ])[:_TERMS]
     return Query(tuple((Term((word,)),) for word in words))
 

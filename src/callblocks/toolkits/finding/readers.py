@@ -1,7 +1,7 @@
-"""What a file says: its title and its parts, by its kind.
+"""The title and the parts of a file, by its kind.
 
-A reader takes the bytes of a file and raises `ToolError` with `not_text` or `file_invalid` where
-they are something else than the name says.
+A reader takes the bytes of a file and raises `ToolError` with `not_text` or `file_invalid` if they
+are something else than the name says.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from callblocks.tools.context import Context
 
 __all__ = ("MAX_BYTES", "Content", "read_content")
 
+# The size limit of a file in bytes.
 MAX_BYTES = 25 * 1024 * 1024
-"""The largest file that is read."""
 
 
 class Content(msgspec.Struct, frozen=True):
-    """The title that a file gives itself ("" for none), and its passages."""
+    """The title of a file ("" for none) and its passages."""
 
     title: str
     passages: list[Passage]
 
 
 def read_content(kind: Kind, content: bytes, context: Context) -> Content:
-    """Read a file; `context` hears of the pages, and stops it."""
+    """Read a file; `context` receives the progress and can cancel it."""
     if kind in APART:
         from callblocks.toolkits.finding.apart import read_apart
 

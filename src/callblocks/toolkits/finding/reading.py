@@ -1,4 +1,4 @@
-"""One file of the workspace into the index, if it changed: by size and time, then by content."""
+"""Change detection for one file of the workspace: by size and mtime, then by digest."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ from callblocks.toolkits.finding.walking import Seen
 
 __all__ = ("UNSETTLED", "file_of", "is_same", "load", "put", "settled")
 
+# Nanoseconds. File systems store mtimes in steps of up to two seconds (FAT), and a write within the
+# same step leaves the mtime as it is. This is git's "racy" problem; the answer is the same: a
+# recent mtime is not trusted.
 _SETTLED = 2_000_000_000
+# An mtime that no file has; the file is then checked again.
 UNSETTLED = -1
-"""No time at all: what has it is looked at again."""
 
 
 def settled(mtime: int) -> int:
-    """The time to remember.
-
-    What changed just now may change again without a later time: it is looked at once more.
-    """
+    """Return the mtime to store, or `UNSETTLED` for a recent one."""
     return mtime if time.time_ns() - mtime > _SETTLED else UNSETTLED
 
 
 def is_same(known: File | None, seen: Seen) -> bool:
-    """Whether a file is as the index knows it, as far as that can be told without reading it."""
+    """Tell if size and mtime are those of the index."""
     return known is not None and (known.size, known.mtime) == (seen.size, seen.mtime)
 
 
 def load(root: Root, path: str, limit: int = MAX_BYTES) -> tuple[bytes, str]:
-    """What a file holds, and the digest of that; `path` is a real one."""
+    """Read a file and its digest; `path` must already be resolved."""
+    # Between the scan and this read, a folder could have been replaced by a link to a file that the
+    # policy denies. Resolving again closes the gap.
     if root.resolve(path) != path:
         raise unsafe(path, "it, or a folder above it, was swapped for a link")
     content = root.read(path, limit)
@@ -42,7 +44,7 @@ def load(root: Root, path: str, limit: int = MAX_BYTES) -> tuple[bytes, str]:
 
 
 def file_of(seen: Seen) -> File:
-    """A file that nobody has read."""
+    """Return the entry of a file that was not read yet."""
     return File(
         path=seen.path,
         size=seen.size,
@@ -61,7 +63,7 @@ def put(
     given: str = "",
     tags: tuple[str, ...] = (),
 ) -> None:
-    """Note a file that was read, with what it says."""
+    """Store a file that was read, with its content."""
     file = File(
         path=seen.path,
         size=seen.size,

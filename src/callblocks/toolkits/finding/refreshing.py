@@ -1,9 +1,15 @@
-"""The index brought up to date by itself, within bounds, whenever something is looked for.
+"""The automatic refresh of the index, within a time budget, before each search.
 
-Text, Markdown and CSV files up to 256 KiB are read; all others are noted, and wait for
-`file_ingest`. A folder whose time did not change has the same names in it, so it is not read
-again. Files that were written in place are found by their own size and time: in a workspace of up
-to a thousand files at once, in a larger one by and by.
+Text, Markdown and CSV files up to 256 KiB are read; all others are recorded and wait for
+`file_ingest`.
+
+Two scans find changes. A folder whose mtime is unchanged has the same names in it, so only changed
+folders are listed. Files that were written in place do not change their folder's mtime; they are
+found by their own size and mtime, at most a thousand files per search in path order, so a larger
+workspace is covered in several searches.
+
+Invariant: a folder is recorded with its mtime only if all its files were processed; otherwise it
+gets `UNSETTLED` and is listed again next time.
 """
 
 from __future__ import annotations
@@ -26,11 +32,11 @@ from callblocks.tools.context import Context
 
 __all__ = ("SMALL", "Refresher")
 
+# Size limit in bytes for files that are read without a request.
 SMALL = 256 * 1024
-"""Bytes of a file that is read without being asked for."""
 
+# Files in unchanged folders that are checked per search.
 _LOOKED_AT = 1_000
-"""Files of folders that did not change which are looked at each time."""
 _READ = 2_000
 _SECONDS = 2.0
 _WAIT = 0.25
@@ -38,7 +44,7 @@ _PATIENCE = 5.0
 
 
 class _Changes(msgspec.Struct):
-    """What is not as the index knows it."""
+    """The differences between the workspace and the index."""
 
     seen: dict[str, Seen] = {}
     gone: set[str] = set()
@@ -50,14 +56,14 @@ class _Changes(msgspec.Struct):
 
 
 class Refresher:
-    """Keeps the index of one workspace up to date; remembers how far it has looked."""
+    """The refresh of one workspace's index; it remembers the position of the file scan."""
 
     def __init__(self, root: Root) -> None:
         self._root = root
         self._last = ""
 
     def refresh(self, index: Index) -> int:
-        """Read what is new and drop what is gone; how many files are left for the next time.
+        """Read new files and drop missing ones; return how many files are left for the next time.
 
         While another program writes the index, nothing is changed.
         """
@@ -66,10 +72,14 @@ class Refresher:
         self._look_at_files(index, changes)
         if not changes:
             return 0
+        # A short wait for the lock, because a search should not stall; the usual patience is
+        # restored afterwards.
         index.wait_at_most(_WAIT)
         try:
             with index.changing():
                 return self._apply(index, changes)
+        # The index is locked by another process, which is refreshing it as well. A search with a
+        # slightly old index is better than one that waits.
         except sqlite3.OperationalError:
             return len(changes.seen)
         finally:
@@ -93,11 +103,12 @@ class Refresher:
                 changes.folders[path] = mtime
                 _compare(folder, index.files_in(path), changes)
                 waiting += folder.folders
+        # Only a complete scan can tell that a folder is lost.
         if not waiting:
             changes.lost += known.keys() - met
 
     def _look_at_files(self, index: Index, changes: _Changes) -> None:
-        """Look at the next files in their order, from the first again after the last."""
+        """Check the next files in path order, wrapping around after the last."""
         files = index.some(self._last, _LOOKED_AT)
         self._last = files[-1][0] if len(files) == _LOOKED_AT else ""
         for path, size, mtime in files:
@@ -120,7 +131,7 @@ class Refresher:
                 left.add(seen.path)
         undone = {path.rpartition("/")[0] or HERE for path in left}
         for path, mtime in changes.folders.items():
-            # One that is not done is noted all the same, so that it is met again.
+            # Record an unfinished folder as well, so that the next scan meets it.
             index.set_folder(path, UNSETTLED if path in undone else settled(mtime))
         return len(left)
 
@@ -144,12 +155,12 @@ class Refresher:
         put(index, seen, digest, read, given=given, tags=tags)
 
     def _note(self, index: Index, seen: Seen, known: File | None) -> None:
-        """A file that only `file_ingest` reads: what it said before stays until then."""
+        """Record a file that only `file_ingest` reads; its old passages stay until then."""
         if known is None or not known.digest:
             index.put(file_of(seen), ())
             return
         same = load(self._root, seen.path)[1] == known.digest
-        # What could not be read is not tried again, until it is another one.
+        # A file that could not be read is not suggested again until its content changes.
         failed = known.state == "skipped"
         state = ("skipped" if failed else "read") if same else "unread" if failed else "stale"
         index.note(msgspec.structs.replace(_touched(known, seen), state=state))
@@ -160,7 +171,8 @@ def _compare(folder: Folder, known: dict[str, File], changes: _Changes) -> None:
         if not is_same(known.pop(seen.path, None), seen):
             changes.seen[seen.path] = seen
     if folder.complete:
-        # One that was asked for by its name may stand where nobody looks by himself.
+        # Only a complete listing can tell which files are gone. That includes files which were
+        # ingested by name from places that scans skip.
         changes.gone.update(known)
 
 

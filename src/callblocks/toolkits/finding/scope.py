@@ -1,4 +1,4 @@
-"""Where to look: everything, a part of the workspace, a kind of file, or what has a tag.
+"""The scope of a search: everything, a path, a kind of file, or a tag.
 
 all   files   documents   markdown   pdf   #harbour   notes   notes/plan.md
 """
@@ -15,15 +15,15 @@ from callblocks.toolkits.finding.kinds import KINDS
 
 __all__ = ("DRIVE", "Scope", "path_of", "read_scope", "tag_of")
 
+# The folder of the office's documents.
 DRIVE = "office/drive"
-"""Where the office keeps its documents."""
 
 _BELOW = "(files.path > ? and files.path < ?)"
 _WORDS = ("all", "files", "documents", *KINDS)
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """A condition on files and its values; `tag` is the one that it asks for."""
+    """An SQL condition on files with its values; `tag` is the tag in it."""
 
     where: str = ""
     values: tuple[str, ...] = ()
@@ -31,13 +31,13 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def path_of(scope: object) -> str:
-    """The path that a scope means, for a policy to judge: the whole workspace where it is none."""
+    """Return the path that a policy judges: the whole workspace if the scope is no path."""
     is_path = isinstance(scope, str) and scope.strip() and not _is_word(scope.strip())
     return str(scope).strip() if is_path else HERE
 
 
 def read_scope(text: str, root: Root) -> Scope:
-    """Read a scope; one that means nothing is `invalid_input`."""
+    """Parse a scope; `invalid_input` if it means nothing."""
     word = text.strip()
     if word in ("", "all", HERE, "*"):
         return Scope()
@@ -53,7 +53,7 @@ def read_scope(text: str, root: Root) -> Scope:
 
 
 def tag_of(text: str) -> str:
-    """A tag as it is kept: no case, no blanks, no `#` before it."""
+    """Normalize a tag: casefolded, hyphens for blanks, no leading `#`."""
     return "-".join(text.casefold().lstrip("#").split())
 
 
@@ -77,5 +77,5 @@ def _of_path(path: str, root: Root) -> Scope:
 
 
 def _range(folder: str) -> tuple[str, str]:
-    """What all paths below a folder lie between: `0` is the sign after `/`."""
+    """Return the bounds of all paths below a folder: `0` is the character after `/`."""
     return f"{folder}/", f"{folder}0"

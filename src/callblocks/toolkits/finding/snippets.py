@@ -1,9 +1,9 @@
-"""The place in a passage where words were found, with each of them marked.
+"""Snippets: the best place of a passage, with the found words marked.
 
     … the «tide» table says that high «tide» is at …
 
-The marks stand for found words only: where a text has such signs of its own, they are written as
-‹ and ›, and a snippet is one line.
+The marks stand for found words only: marks in the text itself are written as ‹ and ›. A snippet is
+one line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OWN = str.maketrans("«»", "‹›")
 
 
 def snippet(text: str, words: Words, width: int = _WIDTH) -> str:
-    """The best place of a text, in one line of about that width."""
+    """Return the best place of a text as one line of about that width."""
     line = " ".join(text.translate(_OWN).split())
     places = _places(line, words)
     start = _best(places, width)
@@ -33,10 +33,11 @@ def snippet(text: str, words: Words, width: int = _WIDTH) -> str:
 
 
 def _places(line: str, words: Words) -> list[tuple[int, int]]:
-    """Where found words stand; each sign of a script without spaces is one by itself."""
+    """Return the spans of found words; in unspaced scripts each character is a word."""
     found: list[tuple[int, int]] = []
     for run in RUN.finditer(line):
         start, end = run.span()
+        # A run of an unspaced script has several words, and each of them is one character.
         own = words_of(run[0])
         if len(own) > 1 and not run[0].isascii():
             signs = range(start, end)
@@ -47,7 +48,8 @@ def _places(line: str, words: Words) -> list[tuple[int, int]]:
 
 
 def _best(places: list[tuple[int, int]], width: int) -> int:
-    """Where the most found words stand close together; the first of such places."""
+    """Return the start of the window with the most found words; the first of equals."""
+    # Two pointers: both only move forward, so the search is linear in the number of places.
     best, most, last = 0, 0, 0
     for first, (start, _) in enumerate(places):
         while last < len(places) and places[last][1] <= start + width - _BEFORE:
@@ -58,7 +60,7 @@ def _best(places: list[tuple[int, int]], width: int) -> int:
 
 
 def _word_start(line: str, at: int) -> int:
-    """The start of a word near a place; just the place where none is near."""
+    """Return the start of a word near a position, or the position."""
     blank = line.find(" ", at, at + _BEFORE // 2) if at else -1
     return blank + 1 if blank >= 0 else at
 
@@ -68,4 +70,5 @@ def _marked(line: str, start: int, end: int, places: list[tuple[int, int]]) -> s
     for left, right in places:
         pieces += (line[start:left], "«", line[left:right], "»")
         start = right
+    # Neighbouring marked characters of an unspaced script become one marked run.
     return "".join((*pieces, line[start:end])).replace("»«", "")

@@ -1,9 +1,13 @@
-"""The database of the index: a cache beside the office, which may be deleted at any time.
+"""The database of the index: a cache in the office folder that may be deleted at any time.
 
     <workspace>/office/.index/search.sqlite
 
-One that is damaged, of another version or not ours is made anew. Where it cannot be written, or a
-link leads to it, the index of this one call is held in memory.
+A database that is damaged, of another version or foreign is replaced by an empty one. If the file
+cannot be written or is reached through a link, the index of this call is held in memory.
+
+The file lies in the workspace, where hostile code may have written it. Therefore the schema is
+compared as text with our own before use (no foreign triggers or views), `trusted_schema` is off,
+and a foreign journal, which SQLite would replay, is refused.
 """
 
 from __future__ import annotations
@@ -24,10 +28,11 @@ from callblocks.runtime.files.root import Root
 
 __all__ = ("PLACE", "use_store")
 
+# The path of the database below the workspace.
 PLACE = "office/.index/search.sqlite"
-"""Where the database is, from the workspace down."""
 
-# The folds of letters depend on the tables of Python: other tables, other words.
+# Folding uses Python's Unicode tables: with other tables the stored words would not match queries,
+# so the Unicode version is part of the schema version.
 _VERSION = int(unicodedata.unidata_version.replace(".", "")) * 100 + 1
 _SCHEMA = (
     "create table files (id integer primary key, path text not null unique, folder text not null,"
@@ -47,7 +52,7 @@ T = TypeVar("T")
 
 
 def use_store(root: Root, work: Callable[[sqlite3.Connection], T]) -> T:
-    """Do some work on the database; on a damaged one it begins anew with an empty one."""
+    """Run work on the database; replace a damaged one and run the work again."""
     place = _place(root)
     if place is None:
         return _use_memory(work)
@@ -57,6 +62,8 @@ def use_store(root: Root, work: Callable[[sqlite3.Connection], T]) -> T:
         if "readonly" in str(error) or "unable to open" in str(error):
             return _use_memory(work)
         raise _refused(error) from error
+    # `OperationalError` is a subclass and was handled above. What remains is a corrupt or a foreign
+    # file, which is replaced: the index is a cache.
     except sqlite3.DatabaseError:
         _remove(place)
     try:
@@ -81,7 +88,7 @@ def _use_memory(work: Callable[[sqlite3.Connection], T]) -> T:
 @contextmanager
 def _opened(place: str) -> Generator[sqlite3.Connection]:
     with closing(sqlite3.connect(place, timeout=_WAIT, isolation_level=None)) as store:
-        # What is lost at a crash of the machine is read again from the files.
+        # No fsync: after a crash of the machine the index is rebuilt from the files.
         store.execute("pragma synchronous = off")
         store.execute("pragma trusted_schema = off")
         store.execute("pragma journal_mode = truncate")
@@ -91,11 +98,11 @@ def _opened(place: str) -> Generator[sqlite3.Connection]:
 
 
 def _set_up(store: sqlite3.Connection) -> None:
-    """Make the tables; what is there and is none of ours is damage."""
+    """Create the tables; foreign tables count as damage."""
     store.execute("begin immediate")
     found = _tables(store)
     if found == _own_tables():
-        # Another program was faster.
+        # Another process created them between our check and the lock.
         store.execute("rollback")
         return
     if found != (0, ()):
@@ -122,7 +129,9 @@ def _own_tables() -> tuple[int, tuple[str, ...]]:
 
 
 def _place(root: Root) -> Path | None:
-    """Where the database may be; `None` where a link is in the way or no folder can be made."""
+    """Return the path of the database, or `None` if a link is in the way or no folder can
+    be made.
+    """
     folder = PLACE.rpartition("/")[0]
     if root.resolve(folder) != folder:
         return None
@@ -140,7 +149,7 @@ def _place(root: Root) -> Path | None:
 
 
 def _make(place: Path) -> None:
-    """An empty file that only its owner reads; one that is there stays as it is."""
+    """Create an empty file with mode 0600; keep an existing one."""
     with suppress(FileExistsError):
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         os.close(os.open(place, flags, 0o600))

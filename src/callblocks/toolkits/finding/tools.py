@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ("Engines", "finding_tools", "looking")
 
+# Returns the search engines; none means the workspace's own index.
 Engines: TypeAlias = "Callable[[], tuple[SearchAdapter, ...]]"
-"""Gives the search engines when they are to be asked; none is the workspace's own index."""
 
 _TITLE = 200
 _MINUTES = 15
@@ -41,13 +41,13 @@ _Tokens = Annotated[int, Field(ge=50, le=50_000)]
 
 
 def finding_tools(root: Root, engines: Engines = tuple) -> tuple[Tool, ...]:
-    """The tools for one workspace; `engines` gives the search engines, asked in their order."""
+    """Return the tools for one workspace; `engines` returns the engines in their order."""
     look = looking(root)
     return (_search(root, look), _ingest(root), _web_search(look, engines))
 
 
 def looking(root: Root) -> Callable[[], Look]:
-    """What looks into a workspace, made when it is first needed."""
+    """Return a function that creates the workspace's `Look` at its first call."""
 
     @cache
     def look() -> Look:

@@ -1,4 +1,4 @@
-"""Why a file cannot be read, in the words that a model is told."""
+"""The exception of parsers, with a message for the model."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""The folders of a workspace, one at a time, links never followed.
+"""Scanning of the folders of a workspace; links are never followed.
 
-Left out: names that start with a dot, folders of packages, what callblocks itself keeps, and all
-of the office but its drive, which has tools of its own.
+Skipped: dot names, package folders, files of callblocks itself, and the office except its drive,
+because the office has tools of its own.
+
+All access is relative to the root's descriptor with O_NOFOLLOW, so a folder that is swapped for a
+link during the scan is not entered.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Folder(msgspec.Struct, frozen=True):
-    """A folder: the files in it, and the folders to go on with. Not `complete` if too large."""
+    """A folder: its files and subfolders. Not `complete` if it is too large."""
 
     path: str
     files: list[Seen]
@@ -44,7 +47,7 @@ class Folder(msgspec.Struct, frozen=True):
 
 
 def walk(root: Root, start: str, *, below: bool = True) -> Iterator[Folder]:
-    """A folder and, if wanted, all below it; those that cannot be read are left out."""
+    """Yield a folder and, with `below`, all folders below it; unreadable ones are skipped."""
     waiting = [start]
     while waiting:
         folder = look_through(root, waiting.pop())
@@ -54,7 +57,7 @@ def walk(root: Root, start: str, *, below: bool = True) -> Iterator[Folder]:
 
 
 def look_through(root: Root, path: str) -> Folder | None:
-    """What stands in a folder; `None` where it cannot be read."""
+    """List a folder; `None` if it cannot be read."""
     try:
         opened = open_folder(root.fileno(), path, opener=best_opener())
     except OSError:
@@ -66,6 +69,8 @@ def look_through(root: Root, path: str) -> Folder | None:
         with os.scandir(opened) as names:
             for entry in islice(names, root.limits.scan):
                 _take(entry, prefix, root, files, folders)
+            # One more entry than the limit tells a full folder from one that was cut off. A cut
+            # folder must not make its other files look deleted.
             complete = next(names, None) is None
     finally:
         os.close(opened)
@@ -73,7 +78,7 @@ def look_through(root: Root, path: str) -> Folder | None:
 
 
 def mtime_of(root: Root, path: str) -> int | None:
-    """When a folder changed; `None` where there is none."""
+    """Return the mtime of a folder, or `None`."""
     try:
         status = os.stat(path, dir_fd=root.fileno(), follow_symlinks=False)
     except OSError:
@@ -82,7 +87,7 @@ def mtime_of(root: Root, path: str) -> int | None:
 
 
 def look_at(root: Root, path: str) -> Seen | None:
-    """One file; `None` where there is none."""
+    """Return one file, or `None`."""
     try:
         status = os.stat(path, dir_fd=root.fileno(), follow_symlinks=False)
     except OSError:

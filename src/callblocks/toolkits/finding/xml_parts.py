@@ -1,4 +1,4 @@
-"""One XML part of a package, read piece by piece: names without their namespaces."""
+"""Incremental parsing of one XML part of a package, with names stripped of namespaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parse_part(
     end: Callable[[str], object] = lambda _: None,
     data: Callable[[str], object] = lambda _: None,
 ) -> Iterator[None]:
-    """Tell of elements and text as they come; gives way after each piece."""
+    """Call the handlers for elements and text; yield after each piece, so that work can stop."""
     parser = ParserCreate(namespace_separator=_APART)
     parser.buffer_text = True
     parser.StartElementHandler = lambda name, given: start(

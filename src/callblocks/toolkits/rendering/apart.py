@@ -1,7 +1,9 @@
-"""A document, made in a process of its own: what it does there harms nothing here.
+"""Rendering of a document in a child process.
 
-The process has little memory and time, and is killed when nobody waits any more. It asks for the
-files that the document shows one by one; who gives them is `files`.
+The process has limited memory and time, and is killed when the call is cancelled. It requests the
+files that the document shows one by one; the callback `files` provides them after policy checks. So
+the child needs no access to the file system, and a path in a document cannot read a file that the
+call may not read.
 """
 
 from __future__ import annotations
@@ -32,19 +34,19 @@ from callblocks.tools.context import Context
 
 __all__ = ("LARGEST", "SECONDS", "patience_of", "render_apart")
 
+# Time limit for one document in seconds.
 SECONDS = 90.0
-"""How long one document may take."""
 
+# Size limit in bytes for a file that a document shows.
 LARGEST = 64 * 1024 * 1024
-"""Bytes of a file that a document shows."""
 
 
 def render_apart(
     job: Job, files: Callable[[str], bytes | None], context: Context, seconds: float = SECONDS
 ) -> Made:
-    """Make a document; a `ToolError` says why there is none."""
+    """Render a document; raise `ToolError` with the reason if that fails."""
     patience = patience_of(context, seconds)
-    # What its libraries must put aside is in a folder that goes with it.
+    # Temporary files of the libraries are in a folder that is deleted afterwards.
     with tempfile.TemporaryDirectory(prefix="callblocks-") as folder:
         try:
             worker = Worker("callblocks.toolkits.rendering.child", cwd=folder, TMPDIR=folder)
@@ -57,6 +59,7 @@ def render_apart(
         except msgspec.MsgspecError as error:
             raise ToolError("render_failed", "it went astray; write it more plainly") from error
         finally:
+            # Always: an abandoned process would keep its memory until its CPU limit.
             status = worker.end()
     if made is None:
         raise ToolError("render_failed", _why(status))
@@ -70,7 +73,7 @@ def _rendered(
     context: Context,
     patience: Patience,
 ) -> Made | None:
-    """What it makes; `None` where it ends without a word."""
+    """Return the document; `None` if the process ends without an answer."""
     worker.write(frame(job), patience)
     for heard in _heard(worker, patience):
         match heard:
@@ -99,7 +102,7 @@ def _given(name: str, files: Callable[[str], bytes | None], context: Context) ->
 
 
 def _heard(worker: Worker, patience: Patience) -> Iterator[Heard]:
-    """What the process says, until it ends."""
+    """Yield the messages of the process until it ends."""
     decode = msgspec.msgpack.Decoder(Heard).decode
     while head := _read(worker, 4, patience):
         size = int.from_bytes(head, "big")
@@ -109,7 +112,7 @@ def _heard(worker: Worker, patience: Patience) -> Iterator[Heard]:
 
 
 def _read(worker: Worker, size: int, patience: Patience) -> bytes:
-    """So many bytes; none where the process ended before."""
+    """Read exactly `size` bytes; none if the process ended before."""
     whole = bytearray()
     while len(whole) < size:
         piece = worker.read(patience, size - len(whole))
@@ -120,7 +123,7 @@ def _read(worker: Worker, size: int, patience: Patience) -> bytes:
 
 
 def patience_of(context: Context, seconds: float) -> Patience:
-    """Wait so long, and only as long as somebody waits for the call."""
+    """Return a check that raises after a time limit or once the call is cancelled."""
     latest = time.monotonic() + seconds
 
     def patience() -> None:
@@ -133,6 +136,6 @@ def patience_of(context: Context, seconds: float) -> Patience:
 
 
 def _why(status: int) -> str:
-    """Why a process said nothing at the end: it was out of memory or time, or broke."""
+    """Explain why the child ended without an answer: out of memory, out of time, or a crash."""
     how = f"signal {-status}" if status < 0 else f"exit code {status}"
     return f"it broke off ({how}): it is too large, or made to break; give less at once"

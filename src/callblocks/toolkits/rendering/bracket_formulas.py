@@ -1,8 +1,8 @@
 r"""Formulas in brackets: `\(x\)` in a line, `\[ … \]` as a block, maybe with a label: `\[x\] (1)`.
 
-The plugin for them copies the rest of the text for each opening bracket, and searches it. Here the
-place of the next closing bracket is kept until the reader has passed it, so a text is searched
-once, however many brackets are open in it.
+The plugin for them copies and searches the rest of the text for each opening bracket, which is
+quadratic. Here the position of the next closing bracket is cached until the parser has passed it,
+so a text is searched once, however many brackets are open in it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from markdown_it.rules_inline import StateInline
 __all__ = ("bracket_formulas",)
 
 _LABEL = re.compile(r"\s{0,100}\(([^)$\r\n]{1,1000})\)")
+# Keys in the cache of a paragraph. The other keys of that cache are offsets, which are never
+# negative.
 _FROM, _NEXT = -2, -3
-"""Keys in the cache of a paragraph, whose other keys are places in the text."""
 
 
 def bracket_formulas(markdown: MarkdownIt) -> None:
-    """Add both rules to a reader."""
+    """Add both rules to a parser."""
     markdown.inline.ruler.before("escape", "bracket_formula", _in_line)
     markdown.block.ruler.before("fence", "bracket_block", _as_block)
 
@@ -68,7 +69,10 @@ def _as_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
 
 
 def _next(text: str, mark: str, start: int, known: MutableMapping[Any, int]) -> int:
-    """Return where a mark stands first from a place on, or -1; what was found is `known`."""
+    """Return the first position of a mark from `start` on, or -1; `known` caches the last
+    search.
+    """
+    # The cached search began at or before `start`, and its hit (or its miss) still lies ahead.
     if _FROM in known and known[_FROM] <= start and (known[_NEXT] < 0 or start <= known[_NEXT]):
         return known[_NEXT]
     known[_FROM], known[_NEXT] = start, text.find(mark, start)

@@ -1,8 +1,8 @@
 """The process that renders: `python -m callblocks.toolkits.rendering.child`.
 
-It has little memory and time, opens no connection and starts nothing, and what it writes is small
-and goes with it. It opens nothing but its own packages, the machine's libraries and fonts. Where
-the kernel can, it sees to that (Landlock, and a filter of system calls); elsewhere Python has to.
+It has limited memory and time, opens no connection, starts no process, and writes only to its own
+temporary folder. It can read only its packages, system libraries and fonts. Where the kernel
+supports it, Landlock and a seccomp filter enforce that; elsewhere a Python audit hook does.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ _MEMORY = 2 * 1024 * 1024 * 1024
 _CPU_SECONDS = 120
 _FILES = 128
 _FILE = 256 * 1024 * 1024
+# Audit events of sockets and processes. The hook is the fallback of the kernel's filter: code that
+# runs in C does not raise audit events.
 _REFUSED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "pty.")
 _FONTS = ("/etc/fonts", "/var/cache/fontconfig")
 _FONTS_OF_HOME = (".fonts", ".local/share/fonts", ".config/fontconfig", ".cache/fontconfig")
@@ -37,7 +39,8 @@ _PANGO = (
 
 
 def main() -> None:
-    """Make the one document that standard input asks for."""
+    """Render the one document that standard input requests."""
+    # The parent's pid is read before the lock: `lock_in` lets the child die with its parent.
     parent = os.getppid()
     source, sink = _pipes()
     _limit()
@@ -49,7 +52,7 @@ def main() -> None:
 
 
 def make(job: Job, outside: Outside) -> Made | Failed:
-    """The document, or why there is none."""
+    """Return the document, or the reason why there is none."""
     try:
         return _writer(job.kind)(job, outside)
     except Exception as error:  # a library meets documents that nobody thought of
@@ -98,7 +101,8 @@ def _writer(kind: Kind) -> Callable[[Job, Outside], Made]:
 
 
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Where we hear and speak; what a library prints goes nowhere."""
+    """Return duplicates of stdin and stdout; prints of libraries go to /dev/null."""
+    # The protocol runs on stdout. A library that prints a warning there would break a frame.
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -108,13 +112,13 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _readable() -> list[str]:
-    """Programs, libraries and fonts: no file of a person, and no key."""
+    """Return the readable folders: programs, libraries and fonts, but no personal files or keys."""
     of_home = (os.path.expanduser(f"~/{name}") for name in _FONTS_OF_HOME)
     return [*own_places(), *_FONTS, *of_home]
 
 
 def _limit() -> None:
-    """Little memory, time and room; where the system knows such limits."""
+    """Set resource limits for memory, CPU and files, where the system supports them."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -126,7 +130,7 @@ def _limit() -> None:
 
 
 def _refuse(event: str, _: tuple[Any, ...]) -> None:
-    """No writer has anything to do there; a library that is led astray shall not get there."""
+    """Raise on audit events of sockets and processes: no writer needs them."""
     if event.startswith(_REFUSED):
         raise PermissionError(f"{event} is not for a process that renders")
 

@@ -1,7 +1,7 @@
 """Citations in a document: `[[S:4]]` becomes `[1]`, and the sources are listed at the end.
 
-Numbers are given in the order in which sources are cited first. A citation of a source that
-nobody knows stays as it was written, and is told.
+Numbers are assigned in the order of first citation. A citation of an unknown source stays as it was
+written, and a notice reports it.
 """
 
 from __future__ import annotations
@@ -29,19 +29,21 @@ class References:
 
     @property
     def listed(self) -> list[tuple[int, Cited]]:
-        """The sources that are cited, by their numbers."""
+        """The cited sources with their numbers."""
         return [(number, self._sources[sid]) for sid, number in self._numbers.items()]
 
     def numbers(self, selector: str) -> list[int]:
-        """The numbers of those that a citation names; none where all of them are unknown."""
+        """Return the numbers for a citation; none if all its sources are unknown."""
         ranges = parse_selector(selector)
         sids = chosen(joined(ranges), self._sources.keys()) if ranges else []
+        # The caller leaves the citation as it was written, so the reader sees that it leads
+        # nowhere.
         if not sids:
             self._unknown.append(selector.strip())
         return [self._numbers.setdefault(sid, len(self._numbers) + 1) for sid in sids]
 
     def tell(self, outside: Outside) -> None:
-        """Tell which citations name nothing."""
+        """Add a notice about citations of unknown sources."""
         if self._unknown:
             known = ", ".join(dict.fromkeys(self._unknown))
             words = f"no source has the number {known}; these citations stay as they are written"
@@ -49,10 +51,12 @@ class References:
 
 
 def citation_plugin(markdown: MarkdownIt, references: References) -> None:
-    """Read citations as tokens `citation`, with their `numbers`."""
+    """Parse citations as tokens `citation`, with their `numbers`."""
 
     def citation(state: StateInline, silent: bool) -> bool:
         match = CITATION.match(state.src, state.pos)
+        # In silent mode the parser only skips; assigning a number there would break the citation
+        # order.
         numbers = references.numbers(match[1]) if match and not silent else []
         if match is None or (not silent and not numbers):
             return False

@@ -1,4 +1,4 @@
-"""Text that XML and MessagePack can say: half characters and controls become `\\ufffd`."""
+"""Cleaning of text for XML and MessagePack: surrogates and control characters become U+FFFD."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ODD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def clean(value: T) -> T:
-    """The same, with every text in it made whole; line ends are those of Unix."""
+    """Return a copy with every string in it cleaned and with Unix line ends."""
     return cast("T", _clean(value))
 
 

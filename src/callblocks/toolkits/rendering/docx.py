@@ -38,14 +38,14 @@ from callblocks.toolkits.rendering.wire import Job, Made
 __all__ = ("write_docx",)
 
 _ROWS = 2_000
+# Blocks between two progress reports.
 _STEP = 100
-"""Blocks between two words of how far it is."""
-# The ticked box is not ☑: where fonts lack it, an emoji would take its place.
+# Not ☑ for a ticked box: where fonts lack it, an emoji font would be used.
 _BOXES = {True: "☒ ", False: "☐ "}
 
 
 def write_docx(job: Job, outside: Outside) -> Made:
-    """The document as DOCX."""
+    """Render the document as DOCX."""
     read = read_markdown(job, outside, _ROWS)
     document: Any = new_document()
     set_styles(document)
@@ -62,7 +62,7 @@ def write_docx(job: Job, outside: Outside) -> Made:
 
 
 class _Writer:
-    """Puts block after block into a document."""
+    """A writer of blocks into a document."""
 
     def __init__(self, pen: Pen, read: Document) -> None:
         self._pen = pen
@@ -71,7 +71,7 @@ class _Writer:
         self._last: Any = None
 
     def write(self) -> None:
-        """The title where no heading is it, the blocks, the notes, the sources."""
+        """Write the title if no heading has it, the blocks, the notes and the sources."""
         blocks = self._read.blocks
         headings = [block for block in blocks if block.type == "heading"]
         if self._read.title and not any(block.tag == "h1" for block in headings):
@@ -154,12 +154,14 @@ class _Writer:
             else:
                 rest = list(item.children)
             self._blocks([one for one in rest if one is not None], level + 1, None)
-        # What follows stands apart from the list.
+        # Restore the space behind the last item of the outermost list.
         if self._last is not None and not level:
             self._last.paragraph_format.space_after = None
 
     def _new_list(self, *, ordered: bool, start: int, level: int) -> int:
-        """A list that counts from its own start."""
+        """Create a list that counts from its own start, and return its number."""
+        # In OOXML the numbering continues over all paragraphs with the same numId. So each list
+        # needs a `w:num` of its own that overrides the start of the shared abstract definition.
         numbering = self._document.part.numbering_part.element
         made = numbering.add_num(int(NUMBERS if ordered else BULLETS))
         if ordered:
@@ -190,7 +192,7 @@ class _Writer:
 
     def _table(self, node: SyntaxTreeNode) -> None:
         grid = grid_of(node)
-        # A paragraph has to follow a table, and keeps it apart from what comes.
+        # A table must be followed by a paragraph, which also separates it from the next block.
         after = self._document.add_paragraph()
         after.paragraph_format.space_after = Pt(4)
         if grid.rows:

@@ -1,4 +1,8 @@
-"""MathML as the formulas of Word, which can be edited there (OMML)."""
+"""Conversion of MathML to OMML, the editable formulas of Word.
+
+A recursive translation by element name. Unknown elements are replaced by their children, so that no
+text is lost.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,21 @@ from xml.etree.ElementTree import Element
 __all__ = ("formula_omml",)
 
 _NAMESPACE = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+# Operators whose limits Word stores in an n-ary object instead of as sub- and superscripts.
 _BIG = "∑∏∐∫∬∭∮⋃⋂⋁⋀⨁⨂"
 _OPEN, _CLOSE = "([{⟨⌈⌊|‖", ")]}⟩⌉⌋|‖"
 
 
 def formula_omml(mathml: Element) -> str:
-    """The XML of a formula."""
+    """Return the XML of a formula."""
     return f'<m:oMath xmlns:m="{_NAMESPACE}">{_all(mathml)}</m:oMath>'
 
 
 def _all(parts: Iterable[Element]) -> str:
-    """The parts of a row; what brackets stretch around is put into them."""
+    """Convert a row; a row between brackets becomes a delimiter object, whose brackets stretch."""
     row = list(parts)
+    # MathML has no element for brackets in a row; they are operators at both ends. The last
+    # condition excludes a row that begins with no operator at all: "" is in every string.
     if len(row) > 2 and _sign(row[0]) in _OPEN and _sign(row[-1]) in _CLOSE and _sign(row[0]):
         edges = f'<m:begChr m:val="{_sign(row[0])}"/><m:endChr m:val="{_sign(row[-1])}"/>'
         inner = "".join(map(_one, row[1:-1]))

@@ -34,7 +34,7 @@ _HIGHEST = Inches(7.5)
 
 
 class Pen:
-    """Writes runs into paragraphs of one document; `width` is that of its text."""
+    """A writer of runs into paragraphs; `width` is that of the text area."""
 
     def __init__(self, document: Document, outside: Outside, width: Emu) -> None:
         self.document = document
@@ -43,7 +43,7 @@ class Pen:
         self._marks = itertools.count(1)
 
     def write(self, paragraph: Any, runs: Iterable[Run]) -> None:
-        """Write words, one look after the other."""
+        """Write runs in order."""
         runs = [*runs]
         if runs_left("".join(run.text for run in runs)):
             add_property(paragraph._p.get_or_add_pPr(), OxmlElement("w:bidi"))
@@ -58,14 +58,14 @@ class Pen:
                 self._words(paragraph, run, run.text, run.link)
 
     def mark(self, paragraph: Any, name: str) -> None:
-        """Make a paragraph one that links can lead to."""
+        """Add a bookmark to a paragraph, as a target of links."""
         number = next(self._marks)
         start = f'<w:bookmarkStart {nsdecls("w")} w:id="{number}" w:name="{_mark(name)}"/>'
         paragraph._p.append(parse_xml(start))
         paragraph._p.append(parse_xml(f'<w:bookmarkEnd {nsdecls("w")} w:id="{number}"/>'))
 
     def formula(self, paragraph: Any, tex: str) -> None:
-        """A formula that can be edited; as text where it cannot be set."""
+        """Add an editable formula, or its source text if it cannot be converted."""
         mathml = formula_mathml(tex, self.outside)
         if mathml is None:
             self._words(paragraph, Run(code=True), tex.strip(), "")
@@ -99,6 +99,8 @@ class Pen:
         else:
             return
         run.font.color.rgb = RGBColor.from_string(_LINK)
+        # python-docx cannot create hyperlinks. The run is added first, for its formatting, and then
+        # moved into the link element, which takes its place.
         run._r.addprevious(element)
         element.append(run._r)
 
@@ -112,10 +114,11 @@ class Pen:
         shape = paragraph.add_run().add_picture(
             io.BytesIO(found.content), max(1, int(width * scale)), max(1, int(height * scale))
         )
+        # The alternative text, for screen readers.
         shape._inline.docPr.set("descr", run.text)
 
 
 def _mark(name: str) -> str:
-    """A name that a bookmark may have."""
+    """Return a valid bookmark name (letters, digits and underscores, at most 40)."""
     kept = "".join(char if char.isalnum() else "_" for char in name)
     return f"m_{kept}"[:40]

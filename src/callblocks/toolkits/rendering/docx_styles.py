@@ -20,18 +20,19 @@ from callblocks.toolkits.rendering.wire import Job
 
 __all__ = ("BULLETS", "NUMBERS", "add_property", "field", "set_page", "set_styles")
 
+# Ids of the two abstract list definitions.
 BULLETS, NUMBERS = "901", "902"
-"""The kinds of lists, by the numbers under which the document knows them."""
 
 _SIZES = {1: 22, 2: 15, 3: 12.5, 4: 11, 5: 11, 6: 11}
 _SIGNS = "•◦▪"
 _PAPER = {"a4": (8.268, 11.693), "letter": (8.5, 11.0)}
 _MARGIN = 0.85
+# The schema fixes the order of paragraph properties; a document that violates it is invalid.
 _ORDER = ("pBdr", "shd", "tabs", "bidi", "spacing", "ind", "contextualSpacing", "jc", "outlineLvl")
 
 
 def set_styles(document: Document) -> None:
-    """Give every style that is used its look."""
+    """Set the look of all styles in use."""
     styles: Any = document.styles
     _letter(styles["Normal"], 11, INK)
     _space(styles["Normal"], 0, 6, 1.15)
@@ -63,7 +64,7 @@ def set_styles(document: Document) -> None:
 
 
 def set_page(document: Document, job: Job, title: str) -> Emu:
-    """The paper and its foot, with title and page number; the width that is left for text."""
+    """Set the paper and the footer; return the width of the text area."""
     section = document.sections[0]
     short, long = (Inches(inches) for inches in _PAPER[job.paper.partition("-")[0]])
     sides = (long, short) if job.paper.endswith("landscape") else (short, long)
@@ -85,7 +86,7 @@ def set_page(document: Document, job: Job, title: str) -> Emu:
 
 
 def field(paragraph: Any, code: str) -> None:
-    """Something that the reader's program counts."""
+    """Add a field that the reader's program computes, such as a page number."""
     paragraph._p.append(
         parse_xml(
             f'<w:fldSimple {nsdecls("w")} w:instr="{code}"><w:r><w:t>1</w:t></w:r></w:fldSimple>'
@@ -94,7 +95,7 @@ def field(paragraph: Any, code: str) -> None:
 
 
 def add_property(properties: Any, new: Any) -> None:
-    """Put a property of a paragraph where it belongs: their order is fixed."""
+    """Insert a paragraph property at its place in the schema order."""
     names = [qn(f"w:{name}") for name in _ORDER]
     later = names[names.index(new.tag) + 1 :]
     following = next((child for child in properties if child.tag in later), None)
@@ -105,7 +106,7 @@ def _letter(style: Any, size: float, color: str, *, bold: bool = False, font: st
     style.font.name, style.font.size, style.font.bold = font, Pt(size), bold
     style.font.color.rgb = RGBColor.from_string(color)
     fonts = style.element.rPr.rFonts
-    # A font of the theme would come first.
+    # A theme font would take precedence over the named one.
     for name in [key for key in fonts.attrib if key.endswith("Theme")]:
         del fonts.attrib[name]
     fonts.set(qn("w:cs"), font)
@@ -131,7 +132,7 @@ def _border(style: Any, side: str, color: str, eighths: int, space: int) -> None
 
 
 def _add_lists(document: Document) -> None:
-    """Two kinds of lists, of nine levels each; every list counts by itself."""
+    """Define two kinds of lists with nine levels each."""
     numbering: Any = document.part.numbering_part.element
     first = numbering.find(qn("w:num"))
     for number, ordered in ((BULLETS, False), (NUMBERS, True)):

@@ -1,4 +1,4 @@
-"""Tables of a Word document: a head that comes again on each page, widths by what they hold."""
+"""Tables of a Word document: a repeated head row, and column widths by content."""
 
 # What these packages do not offer is written as XML.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
@@ -30,7 +30,7 @@ _TWIPS = 635
 
 
 def add_table(pen: Pen, grid: Grid, before: Any) -> None:
-    """A table, put before an element of the document's body."""
+    """Insert a table before an element of the document's body."""
     widths = grid.widths(int(pen.width) // _TWIPS)
     columns = "".join(f'<w:gridCol w:w="{width}"/>' for width in widths)
     edge = f'w:val="single" w:sz="4" w:space="0" w:color="{LINE}"'

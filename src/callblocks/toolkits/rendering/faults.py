@@ -1,4 +1,4 @@
-"""Why a document cannot be made; its code reaches the model."""
+"""The exception of writers; its code reaches the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ("Unrenderable",)
 
 
 class Unrenderable(Exception):
-    """What was given cannot become a document, within the limits or at all."""
+    """The input cannot become a document, within the limits or at all."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

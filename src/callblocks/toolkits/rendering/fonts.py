@@ -1,7 +1,7 @@
-"""Characters that no font of this machine has: they would come out as empty boxes.
+"""Detection of characters that no installed font has, which would be drawn as empty boxes.
 
-Asked is fontconfig, the library by which text is laid out; where it cannot be asked, nothing is
-told.
+The answer comes from fontconfig, the library that the layout uses as well. Without it nothing is
+reported.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from callblocks.toolkits.rendering.outside import Outside
 __all__ = ("tell_missing",)
 
 _SHOWN = 20
-# Latin is in every font; what has no look of its own needs none.
+# Latin is in every font, and invisible characters need no glyph.
 _FIRST = 0x250
 _NO_LOOK = ("Cc", "Cf", "Cn", "Co", "Cs", "Mn", "Zl", "Zp", "Zs")
 
 
 def tell_missing(text: str, outside: Outside) -> None:
-    """Tell which characters of a text no font has."""
+    """Add a notice with the characters that no font has."""
     wanted = sorted(
         char
         for char in set(text)
@@ -43,6 +43,7 @@ def _without_font(chars: list[str]) -> list[str]:
 
 def _fontconfig() -> Any:
     try:
+        # Through ctypes: the library is there wherever WeasyPrint runs, and no package is needed.
         library = ctypes.CDLL("libfontconfig.so.1")
     except OSError:
         return None
@@ -52,13 +53,13 @@ def _fontconfig() -> Any:
 
 
 def _has_font(library: Any, code: int) -> bool:
-    """Whether the list of fonts with this character has one."""
+    """Tell if any font has this character."""
     chars = ctypes.c_void_p(library.FcCharSetCreate())
     pattern = ctypes.c_void_p(library.FcPatternCreate())
     names = ctypes.c_void_p(library.FcObjectSetCreate())
     library.FcCharSetAddChar(chars, ctypes.c_uint32(code))
     library.FcPatternAddCharSet(pattern, b"charset", chars)
-    # A set of fonts begins with how many there are.
+    # The struct FcFontSet begins with the number of fonts.
     found = library.FcFontList(None, pattern, names)
     count = ctypes.cast(found, ctypes.POINTER(ctypes.c_int)).contents.value if found else 0
     if found:

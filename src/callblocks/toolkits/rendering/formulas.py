@@ -1,4 +1,4 @@
-"""Formulas in TeX: as a drawing for pages, and as MathML for what can read it."""
+"""TeX formulas: as SVG for pages, as MathML for formats that support it."""
 
 # The package has no types where it counts.
 # pyright: reportUnknownMemberType=false, reportPrivateImportUsage=false
@@ -20,10 +20,10 @@ _MARGIN = 1.0
 
 
 def formula_svg(tex: str, outside: Outside) -> str:
-    """The drawing of a formula, on its line; "" where it cannot be drawn, which is told."""
+    """Return the SVG of a formula aligned to the baseline; "" and a notice if that fails."""
     import ziamath
 
-    # Paths only: not every reader of SVG knows symbols.
+    # Paths only: not every SVG renderer supports `<symbol>`.
     ziamath.config.svg2 = False
     try:
         _require_short(tex)
@@ -36,7 +36,7 @@ def formula_svg(tex: str, outside: Outside) -> str:
 
 
 def formula_mathml(tex: str, outside: Outside) -> ElementTree.Element | None:
-    """A formula as MathML; `None` where it cannot be read, which is told."""
+    """Return a formula as MathML; `None` and a notice if it cannot be parsed."""
     from latex2mathml.converter import convert_to_element
 
     try:
@@ -45,7 +45,7 @@ def formula_mathml(tex: str, outside: Outside) -> ElementTree.Element | None:
     except Exception:  # it raises whatever comes
         _tell(tex, outside)
         return None
-    # It writes signs as references, which nothing reads in a tree.
+    # The converter writes symbols as character references, which must be resolved in a tree.
     for part in read.iter():
         part.text = unescape(part.text or "")
     return read

@@ -1,4 +1,4 @@
-"""A page of HTML that was given: its citations become references, all else stays."""
+"""HTML input: citations become references, everything else stays."""
 
 # One of the packages has no types.
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -19,7 +19,7 @@ __all__ = ("given_html",)
 
 
 def given_html(job: Job, outside: Outside) -> str:
-    """HTML that was given, with its citations and the list of sources."""
+    """Return the given HTML with its citations resolved and the list of sources."""
     if not job.content.strip():
         raise Unrenderable("document_empty", "there is nothing to show; give some content")
     references = References(job.sources)
@@ -29,10 +29,11 @@ def given_html(job: Job, outside: Outside) -> str:
 
 
 def _cite(html: str, references: References) -> str:
-    """The page with references where citations stand in its text; attributes stay."""
+    """Replace citations in text nodes; attributes stay."""
     from tinyhtml5 import parse
 
     tree: Any = parse(html, namespace_html_elements=False)
+    # ElementTree has no text nodes: text is in `.text` and `.tail`. Scripts and styles are code.
     for element in tree.iter():
         if not isinstance(element.tag, str) or element.tag in ("script", "style", "title"):
             continue
@@ -41,7 +42,7 @@ def _cite(html: str, references: References) -> str:
 
 
 def _cite_in(element: Any, references: References) -> None:
-    """Replace the citations in the text of an element, and behind each of its children."""
+    """Replace the citations in the text of an element and in the tails of its children."""
     for place, text in [(None, element.text), *((child, child.tail) for child in list(element))]:
         links: list[Any] = []
         rest, kept = text or "", ""
@@ -62,7 +63,7 @@ def _cite_in(element: Any, references: References) -> None:
 
 
 def _put(links: list[Any], element: Any, place: Any, text: str) -> None:
-    """Text behind the last link; before the first one, in the element or behind the child."""
+    """Append text behind the last link, or set it before the first one."""
     if links:
         links[-1].tail = (links[-1].tail or "") + text
     elif place is None:

@@ -13,19 +13,19 @@ from callblocks.toolkits.rendering.runs import Run, runs_of
 
 __all__ = ("Cell", "Grid", "grid_of")
 
+# Bounds in characters for the estimated width of a column.
 _LEAST, _MOST = 4, 36
-"""Characters that a column is taken to have at least, and at most."""
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """The words of a cell, and on which side they stand."""
+    """The runs of a cell, and their alignment."""
 
     runs: list[Run] = []
     align: str = ""
 
     @property
     def text(self) -> str:
-        """The words alone."""
+        """The plain text."""
         return "".join(run.text for run in self.runs)
 
 
@@ -36,7 +36,9 @@ class Grid(msgspec.Struct, frozen=True):
     heads: int
 
     def widths(self, whole: int) -> list[int]:
-        """How wide each column is, where all together have `whole`."""
+        """Return the width of each column, in proportion to its longest text; their sum is
+        `whole`.
+        """
         lengths = [
             min(_MOST, max(_LEAST, *(room_of(row[at].text) + 2 for row in self.rows)))
             for at in range(len(self.rows[0]))
@@ -45,7 +47,7 @@ class Grid(msgspec.Struct, frozen=True):
 
 
 def grid_of(table: SyntaxTreeNode) -> Grid:
-    """The rows of a table; those that are too short are filled up."""
+    """Return the rows of a table, with short rows filled up."""
     heads = [*_rows(table, "thead")]
     rows = [*heads, *_rows(table, "tbody")]
     size = max((len(row) for row in rows), default=0)

@@ -1,4 +1,4 @@
-"""Code in colours, by Pygments: the same ones in every kind of document."""
+"""Syntax highlighting by Pygments, with the same colours in every kind of document."""
 
 # The package has no types where it counts.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -13,12 +13,12 @@ import msgspec
 __all__ = ("Piece", "highlighted")
 
 _STYLE = "tango"
+# Length limit in characters; longer code is not coloured.
 _LONGEST = 100_000
-"""Characters of code that is coloured; longer code is plain."""
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A part of a line of code; `color` is hex, or "" for that of the text."""
+    """A part of a line of code; `color` is hex, or "" for the text colour."""
 
     text: str
     color: str = ""
@@ -27,7 +27,7 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def highlighted(code: str, language: str) -> list[list[Piece]]:
-    """The lines of code as pieces; in a language that nobody knows, as they are."""
+    """Return the lines of code as coloured pieces; uncoloured if the language is unknown."""
     lines: list[list[Piece]] = [[]]
     for piece in _pieces(code.rstrip("\n"), language):
         for number, text in enumerate(piece.text.split("\n")):

@@ -1,4 +1,4 @@
-"""HTML on pages, laid out by WeasyPrint: nothing is fetched, and there is an end to it."""
+"""Layout of HTML on pages by WeasyPrint, without network access and with a page limit."""
 
 # The package has no types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -18,21 +18,24 @@ from callblocks.toolkits.rendering.outside import Outside
 
 __all__ = ("PAGES", "lay_out")
 
+# Pages of one document.
 PAGES = 500
-"""Pages of one document."""
 
+# The base of relative URLs. The fetcher maps it to files of the timeline; `.invalid` never
+# resolves.
 _HERE = "http://timeline.invalid/"
-"""Where relative addresses lead: to the files of the timeline."""
 _PAGE = re.compile(r"Page (\d+)")
 _SHOWN = 80
 _SHEET = Path(__file__).with_name("page.css")
 
 
 def lay_out(html: str, page: str, outside: Outside) -> Any:
-    """The document with its pages; `page` is a rule for them, in CSS."""
+    """Lay out a document; `page` is an `@page` rule in CSS."""
     from weasyprint import CSS, HTML
 
     fetcher = _fetcher(outside)
+    # WeasyPrint has no hook for progress or limits, but it logs each page. The log handlers report
+    # progress and raise to stop a document that never ends.
     heard = _Steps(outside)
     steps, words = logging.getLogger("weasyprint.progress"), logging.getLogger("weasyprint")
     words.handlers, words.propagate = [_Broken(outside, fetcher.given)], False
@@ -43,12 +46,13 @@ def lay_out(html: str, page: str, outside: Outside) -> Any:
     without_doors(tree)
     shown: list[str] = [*tree.itertext()]
     tell_missing("".join(shown), outside)
+    # The style sheet of the page comes last, so that its `@page` rule wins over that of the file.
     sheets = [CSS(string=_SHEET.read_text(), url_fetcher=fetcher), CSS(string=page)]
     return read.render(stylesheets=sheets)
 
 
 class _Steps(logging.Handler):
-    """Tells which page is laid out, and ends what has no end."""
+    """A log handler that reports each page and stops at the page limit."""
 
     def __init__(self, outside: Outside) -> None:
         super().__init__()
@@ -67,7 +71,7 @@ class _Steps(logging.Handler):
 
 
 class _Broken(logging.Handler):
-    """Tells of files that were given, and are no pictures; of others was told when asked for."""
+    """A log handler that reports files that are no pictures; missing ones were reported before."""
 
     def __init__(self, outside: Outside, given: dict[str, str]) -> None:
         super().__init__()
@@ -87,7 +91,7 @@ def _fetcher(outside: Outside) -> Any:
     from weasyprint.urls import URLFetcher, URLFetcherResponse
 
     class Files(URLFetcher):
-        """Gives files that the one who asked has; knows no other way to get any."""
+        """A fetcher that asks the parent process for files and cannot reach anything else."""
 
         given: ClassVar[dict[str, str]] = {}
 

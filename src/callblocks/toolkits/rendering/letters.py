@@ -1,4 +1,4 @@
-"""How much room words take, and which way they run."""
+"""Width and direction of text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ("room_of", "runs_left")
 
 
 def room_of(text: str) -> int:
-    """The room of a text in letters: those of East Asia take two, marks above others none."""
+    """Return the width of a text in columns: East Asian letters take two, combining marks none."""
     return len(text) if text.isascii() else sum(map(_room, text))
 
 
 def runs_left(text: str) -> bool:
-    """Whether a text runs from right to left, by its first letter that has a direction."""
+    """Tell if a text runs from right to left, by its first strong character."""
     if text.isascii():
         return False
     kinds = map(unicodedata.bidirectional, text)

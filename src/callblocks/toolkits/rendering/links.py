@@ -1,6 +1,7 @@
-"""Links that a document may have: to the web, to a mailbox, and within itself.
+"""The links that a document may have: to the web, to a mailbox, and within itself.
 
-Others (`javascript:`, `file:`, `smb:`, a file beside the document) lose their way, not their words.
+Others (`javascript:`, `file:`, `smb:`, a file beside the document) are removed and their text
+stays. Opening an `smb:` or `file:` link can leak the reader's credentials to a foreign server.
 """
 
 # One of the packages has no types.
@@ -19,7 +20,7 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 
 
 def leads_outside(link: str) -> bool:
-    """Whether a link leads to the web or to a mailbox."""
+    """Tell if a link leads to the web or to a mailbox."""
     try:
         return urlsplit(link).scheme in _SCHEMES and len(link) < _LONGEST
     except ValueError:
@@ -27,7 +28,7 @@ def leads_outside(link: str) -> bool:
 
 
 def without_doors(tree: Any) -> None:
-    """Take from a page of HTML the links that lead elsewhere, and files that it would carry."""
+    """Remove unsafe links and embedded attachments from an HTML tree."""
     for element in tree.iter():
         tag = str(element.tag).rpartition("}")[2].lower()
         if tag in ("a", "area"):

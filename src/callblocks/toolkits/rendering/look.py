@@ -1,11 +1,11 @@
-"""How documents look, in numbers that every writer shares; `page.css` says the same for pages."""
+"""Fonts and colours that all writers share; `page.css` has the same values for pages."""
 
 from __future__ import annotations
 
 __all__ = ("ACCENT", "CODE_FONT", "FILL", "FONT", "INK", "LINE", "MATH_FONT", "MUTED", "TINT")
 
+# Where Calibri is not installed, Carlito has the same metrics.
 FONT = "Calibri"
-"""Where it is not installed, Carlito has the same widths."""
 CODE_FONT = "Consolas"
 MATH_FONT = "Cambria Math"
 

@@ -22,17 +22,17 @@ from callblocks.toolkits.rendering.wire import Job
 
 __all__ = ("END", "page_of")
 
+# The anchor behind all content, which measures the height of a picture. No slug contains a colon.
 END = "end:page"
-"""The anchor behind all content; no heading has a colon in its own."""
 
+# Row limit of all tables together: the layout of tables is superlinear.
 _ROWS = 2_000
-"""Rows of all tables that a page lays out in bearable time."""
 _LONG_WORD = 18
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 
 def page_of(job: Job, outside: Outside) -> str:
-    """The HTML of a job; footnotes stand at the end."""
+    """Return the HTML of a job; footnotes stand at the end."""
     if job.format == "html":
         return f'{given_html(job, outside)}<div id="{END}"></div>'
     document = read_markdown(job, outside, _ROWS)
@@ -47,7 +47,7 @@ def page_of(job: Job, outside: Outside) -> str:
 
 
 class _Markup(RendererHTML):
-    """Renders tokens; each method is the rule for the tokens of its name."""
+    """A renderer of tokens; each method is the rule for the tokens of its name."""
 
     def __init__(self, document: Document, outside: Outside) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _Markup(RendererHTML):
         self._notes = _note_tokens(document.tokens)
 
     def page(self) -> str:
-        """The blocks; before them the title, where none of them is it."""
+        """Return the blocks, with the title before them if no heading has it."""
         tokens = [*_without_notes(self._document.tokens)]
         author = self._document.author
         by = f'<p class="author">{escape(author)}</p>' if author else ""
@@ -76,7 +76,7 @@ class _Markup(RendererHTML):
     def heading_open(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
-        """A heading can be linked to by its words."""
+        """Render a heading with a slug as id, as GitHub does."""
         words = _NOT_IN_SLUG.sub("", tokens[idx + 1].content.lower()).replace(" ", "-")
         tokens[idx].attrSet("id", words)
         is_new = words not in self._slugs
@@ -115,7 +115,7 @@ class _Markup(RendererHTML):
         return "".join(map(_reference, tokens[idx].meta["numbers"]))
 
     def td_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """A cell; only words that are wider than a column may be broken anywhere."""
+        """Render a cell; only words that are longer than a column may be broken anywhere."""
         words = tokens[idx + 1].content.split()
         if any(len(word) > _LONG_WORD for word in words):
             tokens[idx].attrJoin("class", "long")
@@ -126,7 +126,7 @@ class _Markup(RendererHTML):
     def list_item_open(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
-        """An item; a task has a box."""
+        """Render an item; a task has a box."""
         task = tokens[idx].meta.get("task")
         if task is None:
             return str(self.renderToken(tokens, idx, options, env))
@@ -135,26 +135,26 @@ class _Markup(RendererHTML):
     def footnote_ref(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
-        """The number of a note, which leads to it."""
+        """Render the number of a footnote as a link to it."""
         number = tokens[idx].meta["id"] + 1
         return f'<sup><a href="#note:{number}">{number}</a></sup>'
 
     def footnote_anchor(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
-        """Nothing leads back on paper."""
+        """Render nothing: paper has no way back."""
         return ""
 
     def _rendered(self, tokens: Sequence[Token]) -> str:
         return str(self.render(tokens, self._options, {}))
 
     def _is_only_a_heading(self, tokens: Sequence[Token]) -> bool:
-        """Whether the title is what the first heading says, of whatever level."""
+        """Tell if the first heading, of whatever level, is the title."""
         first = tokens[1].content.strip() if tokens and tokens[0].type == "heading_open" else ""
         return first == self._document.title
 
     def _note(self, number: int) -> str:
-        """A note in one line of thought: its paragraphs follow each other."""
+        """Render a footnote with its paragraphs joined."""
         inline = [token for token in self._notes.get(number, ()) if token.type == "inline"]
         return "<br>".join(
             str(self.renderInline(token.children or [], self._options, {})) for token in inline
@@ -192,12 +192,14 @@ def _piece(piece: Piece) -> str:
 
 
 def _set_directions(tokens: Sequence[Token]) -> None:
-    """Blocks and lists whose first word runs from right to left do so as a whole."""
+    """Set `dir="rtl"` on blocks and lists whose first word runs from right to left."""
     opened: list[Token] = []
     for token in tokens:
         if token.nesting > 0:
             opened.append(token)
         elif token.nesting < 0:
+            # Only blocks that were opened directly before the text take its direction: in a list,
+            # the first item decides for the list.
             opened.clear()
         elif token.type == "inline":
             for block in opened if runs_left(token.content) else ():

@@ -1,7 +1,7 @@
-"""What a writer may say and ask while it makes a document: steps, notices, and files to show.
+"""The child's side of the protocol: progress, notices and requests for files.
 
-Files come from the one who asked for the document, by name; nothing is fetched, and nothing is
-read from this machine. One that is missing or of no use is told, and the document goes on.
+Files come from the parent process by name; nothing is fetched, and nothing is read from this
+machine. A missing or unusable file causes a notice, and the document goes on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from callblocks.toolkits.rendering.wire import LONGEST, Given, Heard, Said, Told
 __all__ = ("Outside", "receive")
 
 _DATA = re.compile(r"data:[^,]*?(;base64)?,(.*)", re.DOTALL | re.IGNORECASE)
-# A Windows drive is no scheme, and `fi:` names a file of the timeline.
+# At least two letters, because a Windows drive is no scheme; `fi:` names a file of the timeline.
 _SCHEME = re.compile(r"(?!fi:)[A-Za-z][A-Za-z0-9+.-]+:")
 _MOST_FILES = 200
 _MOST_BYTES = 64 * 1024 * 1024
@@ -28,7 +28,7 @@ _SHOWN = 120
 
 
 class Outside:
-    """One conversation, seen from the process that renders."""
+    """The connection to the parent process."""
 
     def __init__(self, send: Callable[[Heard], None], hear: Callable[[], Given]) -> None:
         self._send = send
@@ -38,17 +38,18 @@ class Outside:
         self._bytes = 0
 
     def say(self, text: str) -> None:
-        """Tell how far it is."""
+        """Report progress."""
         self._send(Said(f"{text}\n"))
 
     def tell(self, code: str, message: str, **details: object) -> None:
-        """Tell the model something, once."""
+        """Send a notice to the model, once."""
         if (code, message) not in self._told:
             self._told.add((code, message))
             self._send(Told(code, message, details))
 
     def file(self, name: str) -> bytes | None:
-        """The file that a document names; `None`, and a notice, where it cannot be shown."""
+        """Return the file that a document names; `None` and a notice if it cannot be shown."""
+        # Each file is requested once, also a missing one: a document may show a logo on each page.
         if name not in self._files:
             self._files[name] = self._ask(name)
         return self._files[name]
@@ -73,7 +74,7 @@ class Outside:
         return content
 
     def _inline(self, url: str) -> bytes | None:
-        """A file that stands in the document itself."""
+        """Decode a `data:` URL."""
         if match := _DATA.fullmatch(url):
             plain = unquote_to_bytes(match[2])
             try:
@@ -85,7 +86,7 @@ class Outside:
 
 
 def receive(source: BinaryIO) -> bytes:
-    """One frame; `EOFError` where there is none any more."""
+    """Read one frame; `EOFError` at the end of the input."""
     head = source.read(4)
     size = int.from_bytes(head, "big")
     if len(head) < 4 or size > LONGEST:
@@ -97,7 +98,7 @@ def receive(source: BinaryIO) -> bytes:
 
 
 def conversation(source: BinaryIO, sink: BinaryIO) -> Outside:
-    """Talk by frames on two pipes."""
+    """Return a connection over two pipes."""
 
     def send(heard: Heard) -> None:
         sink.write(frame(heard))

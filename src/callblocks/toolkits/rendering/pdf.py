@@ -11,7 +11,7 @@ __all__ = ("write_pdf",)
 
 
 def write_pdf(job: Job, outside: Outside) -> Made:
-    """The document as PDF."""
+    """Render the document as PDF."""
     html = page_of(job, outside)
     laid = lay_out(html, f"@page {{ size: {job.paper.replace('-', ' ')} }}", outside)
     about = laid.metadata

@@ -1,4 +1,4 @@
-"""Pictures for documents that take only some kinds of them: PNG, JPEG and GIF as they are."""
+"""Pictures for Office formats, which accept only some types: PNG, JPEG and GIF pass unchanged."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from callblocks.toolkits.rendering.png import SHARP, pdf_picture
 
 __all__ = ("Picture", "picture")
 
+# Decompression bomb guard: a small file can declare billions of pixels. Checked before decoding.
 _PIXELS = 50_000_000
 _TAKEN = ("PNG", "JPEG", "GIF")
 _INCH = 96
+# Pixels of the page on which a drawing is drawn.
 _SVG = 1_000
-"""Pixels of the page on which a drawing is drawn."""
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """A picture that can be put into a document, and its size in inches on paper."""
+    """A picture that can be embedded, with its size in inches."""
 
     content: bytes
     width: float
@@ -28,7 +29,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 def picture(name: str, outside: Outside) -> Picture | None:
-    """The picture that a document names; `None`, and a notice, where there is none."""
+    """Return the picture that a document names; `None` and a notice if there is none."""
     content = outside.file(name)
     if content is None:
         return None
@@ -49,6 +50,8 @@ def _opened(content: bytes, inch: int) -> Picture | None:
             width, height = image.size
             if width * height > _PIXELS:
                 return None
+            # Decode now: Pillow is lazy, and a damaged picture would fail later, inside of another
+            # library.
             image.load()
             if image.format not in _TAKEN:
                 content = _as_png(image)
@@ -64,7 +67,7 @@ def _as_png(image: Any) -> bytes:
 
 
 def _drawn(svg: bytes, outside: Outside) -> bytes | None:
-    """A drawing as a picture, by the way that pages go."""
+    """Rasterize an SVG through the same layout engine as pages."""
     from base64 import b64encode
 
     from callblocks.toolkits.rendering.layout import lay_out

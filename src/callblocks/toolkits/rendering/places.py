@@ -1,4 +1,4 @@
-"""Where documents are written, and where what they show comes from.
+"""The places to which documents are written, and from which their pictures come.
 
 TurnPlace     the files of a turn; pictures by `fi:` path, or by name from this turn's files
               and attachments, then from earlier turns; sources from the timeline's pool
@@ -26,39 +26,39 @@ __all__ = ("FolderPlace", "Place", "Target", "TurnPlace")
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where a document goes, as a person reads it."""
+    """The path of a document, as shown to a person."""
 
     path: str
     rewritten: bool = False
 
 
 class Place(Protocol):
-    """Reads what documents show, and takes them. `replaces` says that something may be lost."""
+    """A source of files and a target of documents; `replaces` if a write can lose content."""
 
     replaces: bool
 
     def target(self, path: str) -> Target:
-        """Where a path leads; `ToolError` where nothing may be written."""
+        """Resolve a path; `ToolError` if nothing may be written there."""
         ...
 
     def judged(self, path: str, source: str) -> list[str]:
-        """The paths that a policy judges before a call runs."""
+        """Return the paths that a policy judges before a call runs."""
         ...
 
     def read(self, name: str, context: Context) -> bytes | None:
-        """A file by the name that a document or a call gives it."""
+        """Return a file by the name that a document or a call uses."""
         ...
 
     def unseen(self, name: str) -> str:
-        """The path of what a call names and the model no longer sees; "" for all else."""
+        """Return the path of a named file that the model no longer sees; "" otherwise."""
         ...
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a document whole or not at all."""
+        """Write a document atomically."""
         ...
 
     def sources(self, text: str) -> list[Cited]:
-        """The sources that a text cites."""
+        """Return the sources that a text cites."""
         ...
 
 
@@ -103,7 +103,7 @@ class TurnPlace:
         with self._recorder.lock:
             is_written = bool(self._recorder.state.at(path))
             visible = self._recorder.state.visible(path)
-        # A file that no block has is one that a tool left in its folder: nobody took it away.
+        # A file without a block was left in the folder by a tool; the view never hid it.
         is_seen = any(self._shows is None or self._shows(one.seq) for one in visible)
         return path if is_written and not is_seen else ""
 
@@ -135,7 +135,7 @@ class TurnPlace:
         return None
 
     def _named(self, name: str) -> Iterator[FilePath]:
-        """The files that a name may mean, the likeliest first."""
+        """Yield the files that a name may mean, the likeliest first."""
         for parse in (parse_path, parse_physical):
             try:
                 path = parse(name)
@@ -147,6 +147,7 @@ class TurnPlace:
         bare = name.removeprefix("./").removeprefix("files/")
         with self._recorder.lock:
             earlier = [turn for turn in self._recorder.state.turns if turn != self._turn]
+        # This turn first, then the newest: a name means the latest file that has it.
         for turn in (self._turn, *reversed(earlier)):
             for place in ("files", "attachments"):
                 try:
@@ -156,7 +157,7 @@ class TurnPlace:
 
 
 class FolderPlace:
-    """The workspace: documents stand where a path says, and replace what is there."""
+    """The workspace: documents are written where a path says, and replace what is there."""
 
     replaces = True
 
@@ -171,6 +172,7 @@ class FolderPlace:
 
     def read(self, name: str, context: Context) -> bytes | None:
         try:
+            # The policy judges the resolved path: a link must not lead around a rule.
             real = self._root.resolve(name) or name
             if why := context.path_refusal(real):
                 raise ToolError("policy_denied", why)

@@ -1,4 +1,4 @@
-"""`write_png`: one picture of a page that is as high as what stands on it."""
+"""`write_png`: one picture of a page that is as high as its content."""
 
 # One of the packages has no types.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
@@ -19,14 +19,14 @@ __all__ = ("SHARP", "pdf_picture", "write_png")
 _WIDTH = 800
 _HIGHEST = 8_000
 _LEAST = 40
+# Device pixels per CSS pixel.
 SHARP = 2
-"""Points of the picture for one pixel of the page."""
 _POINTS = 72 / 96
 _MARGIN = 36
 
 
 def write_png(job: Job, outside: Outside) -> Made:
-    """The document as one picture; what does not fit is told."""
+    """Render the document as one picture; report what does not fit."""
     html = page_of(job, outside)
     width = job.width or _WIDTH
     rules = (
@@ -41,12 +41,14 @@ def write_png(job: Job, outside: Outside) -> Made:
         words = f"the picture ends after {_HIGHEST} pixels; write_pdf shows all of it"
         outside.tell("picture_cut", words)
     outside.say("drawing")
+    # There is no direct way from WeasyPrint to a bitmap: the first page becomes a PDF, and PDFium
+    # draws it.
     pdf = laid.copy(laid.pages[:1]).write_pdf()
     return Made(pdf_picture(pdf, width, height), {"width": width * SHARP})
 
 
 def pdf_picture(pdf: bytes, width: float, height: float) -> bytes:
-    """The first page of a PDF as PNG: so many pixels from its upper left corner."""
+    """Rasterize the upper left corner of a PDF's first page."""
     import pypdfium2
 
     opened: Any = pypdfium2.PdfDocument(pdf)
@@ -63,7 +65,7 @@ def pdf_picture(pdf: bytes, width: float, height: float) -> bytes:
 
 
 def _height(page: Any, job: Job) -> float:
-    """Where the content ends; a page whose boxes float has the shape of a screen."""
+    """Return the end of the content; pages with floating boxes get the shape of a screen."""
     top = float(page.anchors[END][1]) if END in page.anchors else 0.0
     below = _MARGIN * 0.6 if job.format == "markdown" else 8
     return min(_HIGHEST, top + below) if top > _LEAST else page.width * 0.75

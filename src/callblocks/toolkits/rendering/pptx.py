@@ -69,7 +69,7 @@ _ALIGN = {"left": PP_ALIGN.LEFT, "center": PP_ALIGN.CENTER, "right": PP_ALIGN.RI
 
 
 def write_pptx(job: Job, outside: Outside) -> Made:
-    """The document as PPTX."""
+    """Render the document as PPTX."""
     document = read_markdown(job, outside, _ROWS)
     slides = slides_of(document, outside)
     pages = [(slide, page) for slide in slides for page in _pages(slide)]
@@ -98,7 +98,7 @@ def _pages(slide: Slide) -> Iterable[Page]:
 
 
 def _open(deck: Any, slide: Slide, author: str) -> None:
-    """The slide that begins a deck, or a part of it."""
+    """Add the slide that begins a deck, or a part of it."""
     made = deck.slides.add_slide(deck.slide_layouts[0])
     title, below = made.placeholders[0], made.placeholders[1]
     title.text_frame.text = slide.title
@@ -116,7 +116,7 @@ def _open(deck: Any, slide: Slide, author: str) -> None:
 
 
 class _Writer:
-    """Puts the parts of one page onto a slide, from top to bottom."""
+    """A writer of the parts of one page onto a slide, from top to bottom."""
 
     def __init__(self, deck: Any, outside: Outside, page: Page) -> None:
         self._outside = outside
@@ -126,18 +126,19 @@ class _Writer:
         self._body: Any = self._slide.placeholders[1]
 
     def write(self) -> None:
-        """Everything, and the number of the slide."""
+        """Write all parts and the slide number."""
         self._slide.shapes.title.text_frame.text = self._page.title
         image, rest = beside(self._page.parts)
         self._put_below(rest, LEFT if image else AREA)
         if image is not None:
             self._put_image(image, RIGHT)
+        # An unused placeholder would show "Click to add text" in the editor.
         if self._body is not None:
             self._body._element.getparent().remove(self._body._element)
         add_slide_number(self._slide)
 
     def _put_below(self, parts: list[Part], area: Area) -> None:
-        """Parts one below the other; pictures share what is left."""
+        """Stack the parts; pictures share the free height."""
         heights = [height_of(part, self._page.scale, area.width) for part in parts]
         free = max(0.0, area.height - sum(heights) - GAP * (len(parts) - 1))
         images = sum(isinstance(part, Image) and not part.formula for part in parts)
@@ -145,7 +146,7 @@ class _Writer:
         for part, height in zip(parts, heights, strict=True):
             grows = isinstance(part, Image) and not part.formula
             room = height + (free / images if grows else 0.0)
-            # What stands alone may use all that is there.
+            # A single text may use the whole area.
             tall = area.height if len(parts) == 1 and isinstance(part, Text) else room
             self._put(part, Area(area.left, top, area.width, tall))
             top += room + GAP
@@ -181,6 +182,7 @@ class _Writer:
         if runs_left(line.text):
             about.set("rtl", "1")
             about.set("algn", "r")
+        # A hanging indent of about one letter and a blank, in inches.
         hang = size * 1.35 / 72 if line.sign else 0.0
         about.set("marR" if runs_left(line.text) else "marL", str(Inches(0.35 * line.level + hang)))
         about.set("indent", str(-Inches(hang)))
@@ -211,7 +213,7 @@ class _Writer:
         rows, columns = len(grid.rows), len(grid.rows[0])
         made = self._slide.shapes.add_table(rows, columns, *_inches(area))
         table = made.table
-        # The plain style, without lines of its own.
+        # The built-in style "No Style, No Grid", known by its GUID.
         style = made._element.graphic.graphicData.tbl.tblPr.find(f"{{{_A}}}tableStyleId")
         if style is not None:
             style.text = "{2D5ABB26-0587-4C30-8999-92F81FD0307C}"
@@ -250,7 +252,7 @@ class _Writer:
                 Text([Line([Run(text=f"[{part.about or 'picture'}]", italic=True)])]), area
             )
             return
-        # A small one is not blown up beyond what it can bear.
+        # A small picture is enlarged by 1.6 at most.
         scale = min(area.width / found.width, area.height / found.height, 1.6)
         width, height = found.width * scale, found.height * scale
         left, top = area.left + (area.width - width) / 2, area.top + (area.height - height) / 2

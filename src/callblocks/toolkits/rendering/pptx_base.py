@@ -1,4 +1,8 @@
-"""The empty presentation: wide slides, two layouts, one look."""
+"""The empty presentation: wide slides, two layouts, one look.
+
+It starts from python-pptx's default template, which is 4:3. Layouts, placeholders and the master's
+styles are changed in place, because the library cannot create a master.
+"""
 
 # What these packages do not offer is written as XML.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false
@@ -24,7 +28,7 @@ _NUMBER = "12"
 
 
 def new_presentation() -> Any:
-    """A presentation without slides; layout 0 opens, layout 1 has a title and content."""
+    """Return a presentation without slides; layout 0 opens, layout 1 has a title and content."""
     deck: Any = Presentation()
     deck.slide_width, deck.slide_height = Inches(WIDTH), Inches(HEIGHT)
     master = deck.slide_master
@@ -46,7 +50,7 @@ def new_presentation() -> Any:
 
 
 def add_slide_number(slide: Any) -> None:
-    """The number of a slide, where its layout has it."""
+    """Add the slide's number at the place of its layout."""
     slide.shapes._spTree.append(
         parse_xml(
             f'<p:sp {nsdecls("p", "a")}><p:nvSpPr><p:cNvPr id="{90_000}" name="Slide number"/>'
@@ -61,7 +65,7 @@ def add_slide_number(slide: Any) -> None:
 
 
 def _set_letters(master: Any) -> None:
-    """Letters of titles and of each level of text."""
+    """Set the fonts of titles and of each level of text."""
     styles = master._element.find(qn("p:txStyles"))
     title = styles.find(qn("p:titleStyle")).find(qn("a:lvl1pPr"))
     title.set("algn", "l")
@@ -94,7 +98,7 @@ def _place(holder: Any, what: str, *where: float) -> None:
 
 
 def _add_line(layout: Any) -> None:
-    """A thin line below the title."""
+    """Add a thin line below the title."""
     left, top = Inches(0.7), Inches(1.32)
     layout.shapes._spTree.append(
         parse_xml(
@@ -108,7 +112,7 @@ def _add_line(layout: Any) -> None:
 
 
 def _make_opening(layout: Any) -> None:
-    """White words on the colour of the deck."""
+    """Style the opening layout: white text on the accent colour."""
     layout.background.fill.solid()
     layout.background.fill.fore_color.rgb = RGBColor.from_string(ACCENT)
     for shape in layout.placeholders:

@@ -36,12 +36,13 @@ __all__ = ("Document", "plain_text", "read_markdown")
 _FRONT = re.compile(r"\A---[ \t]*\n((?:[A-Za-z_-]+:[^\n]*\n)+)---[ \t]*(?:\n|\Z)")
 _FIELD = re.compile(r"^(title|author):[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
+# Nesting limit of lists and quotes; the parser silently drops what is deeper, so such input is
+# refused.
 _DEEPEST = 100
-"""Levels of lists and quotes: what is deeper would be lost."""
 
 
 class Document(msgspec.Struct, frozen=True):
-    """What was written. `notes` are the footnotes by their numbers, from 1 on."""
+    """A parsed document. `notes` are the footnotes by their numbers, from 1 on."""
 
     tokens: list[Token]
     tree: SyntaxTreeNode
@@ -57,7 +58,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def read_markdown(job: Job, outside: Outside, rows: int | None = None) -> Document:
-    """Read the Markdown of a job; tables are cut so that all have at most `rows` rows."""
+    """Parse the Markdown of a job; cut tables to `rows` rows in total."""
     references = References(job.sources)
     fields, text = _front(job.content)
     if not text.strip():
@@ -81,7 +82,7 @@ def read_markdown(job: Job, outside: Outside, rows: int | None = None) -> Docume
 
 
 def plain_text(node: SyntaxTreeNode) -> str:
-    """The words of a node, without how they look."""
+    """Return the plain text of a node."""
     if node.type in ("text", "code_inline", "math_inline", "fence", "code_block", "image"):
         return node.content
     if node.type in ("softbreak", "hardbreak"):
@@ -95,6 +96,8 @@ def _markdown(references: References) -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": True, "maxNesting": _DEEPEST})
     markdown.enable(["table", "strikethrough"])
     markdown.use(footnote_plugin).use(deflist_plugin)
+    # The parser's own label search and the footnote plugin are quadratic on unclosed brackets. Both
+    # are replaced by versions with a bound.
     markdown.inline.ruler.at("footnote_inline", _note_in_line)
     vars(markdown)["helpers"] = SimpleNamespace(**(vars(helpers) | {"parseLinkLabel": label_end}))
     bracket_formulas(markdown)
@@ -103,14 +106,14 @@ def _markdown(references: References) -> MarkdownIt:
 
 
 def _note_in_line(state: StateInline, silent: bool) -> bool:
-    """Read `^[…]` where its end is found; the plugin's own search for it has no bound."""
+    """Parse `^[…]` only if its end is found; the plugin's own search for it has no bound."""
     if not state.src.startswith("^[", state.pos) or label_end(state, state.pos + 1) < 0:
         return False
     return footnote_inline(state, silent)
 
 
 def _front(text: str) -> tuple[dict[str, str], str]:
-    """The title and the author that stand before the text, and the text."""
+    """Return the front matter's title and author, and the text behind it."""
     match = _FRONT.match(text)
     if match is None:
         return {}, text
@@ -119,7 +122,7 @@ def _front(text: str) -> tuple[dict[str, str], str]:
 
 
 def _mark_tasks(tokens: list[Token]) -> None:
-    """`[x]` at the start of an item becomes the `task` of its token."""
+    """Turn `[x]` at the start of an item into the `task` of its token."""
     for item, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if item.type != "list_item_open" or paragraph.type != "paragraph_open":
             continue
@@ -131,7 +134,7 @@ def _mark_tasks(tokens: list[Token]) -> None:
 
 
 def _cut_tables(tokens: list[Token], most: int, outside: Outside) -> list[Token]:
-    """The tokens without the rows that are too many; all tables together have `most`."""
+    """Drop the table rows above the limit, which counts over all tables."""
     kept, count, inside, cut = list[Token](), 0, False, 0
     for token in tokens:
         if token.type == "tbody_open":

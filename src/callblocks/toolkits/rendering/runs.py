@@ -1,4 +1,4 @@
-"""The words of a paragraph with how they look, for writers that have no HTML."""
+"""Inline content as runs of equally formatted text, for writers without HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ("Run", "runs_of", "without_tags")
 _TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][^>]*>|<[!?][^>]*>", re.DOTALL)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _UNSEEN = re.compile(r"<(script|style|head)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-# Words of cells and of items do not run into each other.
+# Closing tags that separate words of cells and items.
 _PARTING = re.compile(r"</(?:td|th|li|dt|dd|summary)\s*>", re.IGNORECASE)
 _HTML: dict[str, dict[str, Any]] = {
     "b": {"bold": True},
@@ -38,7 +38,7 @@ _HTML_TAG = re.compile(r"<(/?)([A-Za-z]+)[^>]*>")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that look alike. `note` is a footnote's number, `picture` what an image names."""
+    """Text with one format. `note` is a footnote's number, `picture` the name of an image."""
 
     text: str = ""
     bold: bool = False
@@ -54,17 +54,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def runs_of(node: SyntaxTreeNode, **look: Any) -> Iterator[Run]:
-    """The runs of an inline node, or of all inline nodes below a block."""
+    """Yield the runs of an inline node, or of all inline nodes below a block."""
     marks: dict[str, Any] = {}
     for child in node.children:
         if child.type == "html_inline" and (tag := _HTML_TAG.fullmatch(child.content)):
             known = _HTML.get(tag[2].lower(), {})
+            # HTML tags in Markdown come as separate tokens, so an open tag is a state that lasts
+            # until its end tag. A tag that is never closed ends with the paragraph.
             marks = {k: v for k, v in marks.items() if k not in known} if tag[1] else marks | known
         yield from _run(child, {**look, **marks})
 
 
 def without_tags(html: str) -> str:
-    """The words of HTML that a writer cannot show as such."""
+    """Return the text of HTML that a writer cannot render."""
     parted = _PARTING.sub("  ", _BREAK.sub("\n", _UNSEEN.sub("", html)))
     return unescape(_TAG.sub("", parted)).replace("\xa0", " ").strip()
 

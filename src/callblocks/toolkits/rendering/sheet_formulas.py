@@ -1,10 +1,12 @@
-"""Formulas of a sheet that only reckon, and that a program can read.
+"""The allow-list of spreadsheet formulas: those that only compute.
 
     =SUM(B2:B9)   =IF(A1>2, A1*1.19, 0)   ="Total " & C3
     =WEBSERVICE("…")   ='[x]y'!A1         they do more: they fetch, link or start something
     => see below   =SUM(A1   =SUM(A1;2)   they are none: a workbook that holds one is broken
 
-What stands in brackets is read first, from the inside out, and becomes one value: `#`.
+Strategy: strings are replaced by the placeholder `#` first, then innermost brackets repeatedly by
+`#` if their content is valid, else by `!`, which no rule accepts. At the end the whole text must be
+one expression. Regular expressions suffice because each step is flat.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _LONGEST = 500
 _LONGEST_STRING = 255
 _MANY = 255
 _DEEPEST = 30
-# How many values each function takes, at least and at most.
+# The minimum and maximum number of arguments of each permitted function.
 _FUNCTIONS = {
     **dict.fromkeys(("ABS", "DAY", "INT", "MONTH", "NOT", "SQRT", "YEAR"), (1, 1)),
     **dict.fromkeys(("CEILING", "COUNTIF", "FLOOR", "IFERROR", "MOD"), (2, 2)),
@@ -36,13 +38,13 @@ _CELL = r"\$?[A-Z]{1,3}\$?[1-9][0-9]{0,6}"
 _COLUMNS = r"\$?[A-Z]{1,3}:\$?[A-Z]{1,3}"
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:E[+-]?[0-9]{1,2})?"
 _VALUE = rf"(?:\#|{_CELL}(?::{_CELL})?|{_COLUMNS}|{_NUMBER}|TRUE|FALSE)"
-# There is one way to read each space: a text that is no formula must not take long to be none.
+# Each space can match in one place only: an ambiguous pattern would backtrack exponentially.
 _SIGNED = rf"[+\- ]*{_VALUE}(?: *%)*"
 _EXPRESSION = re.compile(rf"{_SIGNED}(?: *(?:<>|<=|>=|[+\-*/^&=<>]){_SIGNED})* *", re.IGNORECASE)
 
 
 def only_reckons(formula: str) -> bool:
-    """Whether a text that begins with `=` is a whole formula that reckons and does nothing else."""
+    """Tell if a text that begins with `=` is a complete formula that only computes."""
     if len(formula) > _LONGEST or "#" in formula:
         return False
     strings = _STRING.findall(formula)
@@ -57,7 +59,7 @@ def only_reckons(formula: str) -> bool:
 
 
 def _bracketed(match: re.Match[str]) -> str:
-    """One value for what stands in brackets; a sign that nothing reads where it is wrong."""
+    """Return `#` for valid bracket content, or `!`, which nothing accepts."""
     values = match[2].split(",")
     least, most = _FUNCTIONS.get(match[1].upper(), (1, 0)) if match[1] else (1, 1)
     right = least <= len(values) <= most and all(map(_EXPRESSION.fullmatch, values))
@@ -65,7 +67,7 @@ def _bracketed(match: re.Match[str]) -> str:
 
 
 def _cells_exist(text: str) -> bool:
-    """No sheet has more than 16,384 columns and 1,048,576 rows."""
+    """Tell if all cell references are within 16,384 columns and 1,048,576 rows."""
     return all(
         column_index_from_string(column.upper()) <= 16_384 and int(row) <= 1_048_576
         for column, row in _REFERENCE.findall(text)

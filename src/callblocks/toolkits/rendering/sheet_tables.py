@@ -1,4 +1,4 @@
-"""The tables that become sheets: those of Markdown, of CSV, or rows as they are."""
+"""The tables that become sheets: from Markdown, CSV or rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 32_000
 
 
 class SheetTable(msgspec.Struct, frozen=True):
-    """A name and rows; the first `heads` of them are the head."""
+    """A named table; its first `heads` rows are the head."""
 
     name: str
     rows: list[list[Any]]
@@ -29,7 +29,7 @@ class SheetTable(msgspec.Struct, frozen=True):
 
 
 def tables_of(job: Job, outside: Outside) -> tuple[list[SheetTable], Document | None]:
-    """Every table of a job, and the document that they stand in, if there is one."""
+    """Return every table of a job, and the document that contains them, if any."""
     if job.rows is not None:
         return [SheetTable(job.title, [*_lists(job.rows)])], None
     if not job.content.strip():
@@ -56,9 +56,11 @@ def _markdown(document: Document) -> Iterator[SheetTable]:
 
 
 def _csv(text: str) -> list[list[Any]]:
-    """Rows of values, parted by the sign that the first line has most of."""
+    """Parse CSV with the delimiter that is most frequent in the first line."""
     first = text.lstrip("\ufeff").partition("\n")[0]
     sign = max(_SIGNS, key=first.count)
+    # The default limit of 128 KiB per field is a global of the module; the process has one
+    # document.
     csv.field_size_limit(_LONGEST * 4)
     try:
         return [*csv.reader(text.lstrip("\ufeff").splitlines(keepends=True), delimiter=sign)]
@@ -67,7 +69,7 @@ def _csv(text: str) -> list[list[Any]]:
 
 
 def _lists(rows: list[Any]) -> Iterator[list[Any]]:
-    """Rows as lists; objects give their keys as the head."""
+    """Yield rows as lists; objects contribute their keys as the head."""
     named = [cast("Mapping[str, Any]", row) for row in rows if isinstance(row, Mapping)]
     keys = list(dict.fromkeys(key for row in named for key in row))
     if keys:

@@ -1,9 +1,9 @@
-"""What a cell of a sheet holds: numbers, dates, booleans, plain sums, or text.
+"""The value of a spreadsheet cell: number, date, boolean, simple formula or text.
 
 11,482   −2.5   +4 %   $12.50     numbers, shown as they were written
 2030-01-31                        a date, from 1900 on
-=SUM(B2:B9)                       a formula, if it only reckons with cells of its own sheet
-=WEBSERVICE("…")   007            text, as are numbers that would lose their look or their end
+=SUM(B2:B9)                       a formula, if it only computes within its own sheet
+=WEBSERVICE("…")   007            text, as are numbers that would lose digits or their form
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ __all__ = ("Value", "value_of")
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
+# Spreadsheets have no dates before this year.
 _FIRST_YEAR = 1900
-"""Before it, sheets know no dates."""
+# Spreadsheets store numbers as doubles and show 15 digits; larger ones (card numbers) stay text.
 _EXACT = 10**15
 
 
 class Value(msgspec.Struct, frozen=True):
-    """A value, and how it is shown; `refused` is a formula that stays text."""
+    """A value and its number format; `refused` marks a formula that stays text."""
 
     value: Any
     pattern: str = ""
@@ -36,7 +37,7 @@ class Value(msgspec.Struct, frozen=True):
 
 
 def value_of(given: Any) -> Value:
-    """What a person means who writes this into a table."""
+    """Interpret a value as a person means it who writes it into a table."""
     if given is None:
         return Value(None)
     if isinstance(given, bool) or (isinstance(given, int | float) and abs(given) < _EXACT):
@@ -54,7 +55,7 @@ def value_of(given: Any) -> Value:
 
 
 def _number(entered: Cell, word: str) -> Value:
-    """A number with the look it was written in."""
+    """Return a number with a format that keeps its notation."""
     pattern = entered.pattern
     decimals = len(word.rstrip("% ").partition(".")[2])
     if entered.kind == "number" and not pattern:

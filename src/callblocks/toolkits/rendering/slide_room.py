@@ -1,6 +1,9 @@
-"""How much room the parts of a slide take, and how they go on where one slide is too small.
+"""Height estimates for slide parts, and the split of content over several slides.
 
-Heights are estimates, in inches: the program that shows the slide has the last word.
+Heights are estimates in inches, from average letter widths, because no layout engine runs here: the
+program that shows the slide decides. First the largest scale at which everything fits on one slide
+is tried; if none does, parts are packed at the smallest scale, and text, code and tables are split
+between lines or rows.
 """
 
 from __future__ import annotations
@@ -29,15 +32,15 @@ __all__ = (
     "sizes",
 )
 
+# Font sizes in points at scale 1.
 TEXT, CODE, TABLE = 20.0, 14.0, 14.0
-"""Letters in points; they grow and shrink with what there is to say."""
 GAP = 0.2
 _SCALES = (1.2, 1.1, 1.0, 0.9, 0.8)
 _POINT = 1 / 72
+# Average width of a letter relative to its height.
 _LETTER = 0.49
-"""How wide a letter is, in parts of its height."""
+# The ratio of a monospaced letter's width to that.
 _WIDER = 0.61 / _LETTER
-"""How much wider the letters of code are."""
 _CODE_EDGE = 0.25
 _LEAST_IMAGE = 2.0
 _FORMULA = 0.9
@@ -52,15 +55,15 @@ class Area(msgspec.Struct, frozen=True):
     height: float
 
 
+# The content area of a slide.
 AREA = Area(0.7, 1.5, 11.93, 5.2)
-"""Where the content of a slide stands."""
 LEFT = Area(AREA.left, AREA.top, AREA.width * 0.54, AREA.height)
+# The right half, where a single picture stands beside the rest.
 RIGHT = Area(AREA.left + LEFT.width + 0.35, AREA.top, AREA.width - LEFT.width - 0.35, AREA.height)
-"""Its halves, where a picture stands beside the rest."""
 
 
 class Page(msgspec.Struct, frozen=True):
-    """What is shown on one slide, and how large."""
+    """The content of one slide, and its scale."""
 
     title: str
     parts: list[Part]
@@ -68,7 +71,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def pages_of(slide: Slide) -> Iterator[Page]:
-    """A slide on as many pages as it needs."""
+    """Split a slide into as many pages as it needs."""
     for scale in _SCALES:
         if _total(slide.parts, scale) <= AREA.height:
             yield Page(slide.title, slide.parts, scale)
@@ -81,12 +84,12 @@ def pages_of(slide: Slide) -> Iterator[Page]:
 
 
 def sizes(scale: float) -> tuple[float, float, float]:
-    """The letters of text, code and tables, in points."""
+    """Return the font sizes of text, code and tables in points."""
     return TEXT * scale, CODE * scale, TABLE * scale
 
 
 def height_of(part: Part, scale: float, width: float = AREA.width) -> float:
-    """About how high a part is; a picture takes what is left, and has a least height."""
+    """Estimate the height of a part; pictures have a minimum and grow into free space."""
     match part:
         case Text():
             return sum(_line(line, scale, width) for line in part.lines)
@@ -107,7 +110,7 @@ def _total(parts: list[Part], scale: float) -> float:
 
 
 def beside(parts: list[Part]) -> tuple[Image | None, list[Part]]:
-    """The one picture that stands on the right, if there is one, and what stands on the left."""
+    """Return the single picture for the right half, if there is one, and the other parts."""
     images = [part for part in parts if isinstance(part, Image) and not part.formula]
     rest = [part for part in parts if part not in images]
     if len(images) != 1 or not rest or any(isinstance(part, Code) for part in rest):
@@ -119,6 +122,7 @@ def _packed(parts: list[Part], scale: float) -> Iterator[list[Part]]:
     page, room = list[Part](), AREA.height
     rest = list(parts)
     while rest:
+        # Progress is guaranteed: `_split` with `alone` places at least one line, row or picture.
         part = rest.pop(0)
         size = height_of(part, scale)
         if size <= room:
@@ -139,7 +143,7 @@ def _packed(parts: list[Part], scale: float) -> Iterator[list[Part]]:
 def _split(
     part: Part, room: float, scale: float, *, alone: bool
 ) -> tuple[Part | None, Part | None]:
-    """What of a part still fits, and what goes on; `alone` on a page, something has to fit."""
+    """Split a part into what fits and the rest; alone on a page, at least one line must fit."""
     match part:
         case Text():
             count = _fitting([_line(line, scale, AREA.width) for line in part.lines], room)

@@ -27,7 +27,7 @@ _TITLE_LINES = 3
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A paragraph. `sign` stands before it; "#" is a number, which counts by itself."""
+    """A paragraph. `sign` stands before it; "#" is an automatic number."""
 
     runs: list[Run]
     level: int = 0
@@ -37,12 +37,12 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The words alone."""
+        """The plain text."""
         return "".join(run.text for run in self.runs)
 
 
 class Text(msgspec.Struct, frozen=True):
-    """Paragraphs and items that follow each other."""
+    """Consecutive paragraphs and items."""
 
     lines: list[Line]
 
@@ -60,7 +60,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Image(msgspec.Struct, frozen=True):
-    """A picture, as the document names it; or a `formula`, drawn."""
+    """A picture by its name in the document, or a drawn `formula`."""
 
     name: str
     about: str = ""
@@ -71,7 +71,7 @@ Part: TypeAlias = Text | Code | Table | Image
 
 
 class Slide(msgspec.Struct, frozen=True):
-    """One slide; with `opens` it begins a deck or a part of it, and has no more than a line."""
+    """One slide; with `opens` it begins a deck or a part of it, and has at most a few lines."""
 
     title: str
     parts: list[Part]
@@ -79,7 +79,7 @@ class Slide(msgspec.Struct, frozen=True):
 
 
 def slides_of(document: Document, outside: Outside) -> list[Slide]:
-    """All slides of a document, with its notes and its sources at last."""
+    """Return all slides of a document, with its notes and sources at the end."""
     found = [_slide(title, level, blocks, outside) for title, level, blocks in _cut(document)]
     slides = [slide for slide in found if slide.title or slide.parts]
     first = slides[0] if slides else None
@@ -95,7 +95,7 @@ def _cut(document: Document) -> Iterator[tuple[str, int, list[SyntaxTreeNode]]]:
     for block in document.blocks:
         begins = block.type == "heading" and block.tag in ("h1", "h2")
         if block.type == "hr" or begins:
-            # A line right before a heading, or after one slide has ended, is only one cut.
+            # A rule right before a heading, or at the end of a slide, is a single cut.
             if title or blocks:
                 yield title, level, blocks
             title, level, blocks = "", 0, []
@@ -121,7 +121,7 @@ def _is_title(slide: Slide) -> bool:
 
 
 def _joined(parts: Iterable[Part]) -> Iterator[Part]:
-    """Texts that follow each other are one."""
+    """Join consecutive texts."""
     lines: list[Line] = []
     for part in parts:
         if isinstance(part, Text):
@@ -202,7 +202,7 @@ def _formula(tex: str, outside: Outside) -> Part:
 
 
 def _ending(document: Document) -> Iterator[Slide]:
-    """The slides that no heading begins."""
+    """Yield the slides of footnotes and sources."""
     notes = [
         Line([run for part in note.children for run in _first(part)], 0, "#", number)
         for number, note in document.notes.items()

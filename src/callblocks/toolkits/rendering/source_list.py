@@ -12,7 +12,7 @@ __all__ = ("source_list",)
 
 
 def source_list(references: References) -> str:
-    """The sources that are cited, by their numbers, as HTML; "" for none."""
+    """Return the cited sources as an HTML list by number; "" for none."""
     if not references.listed:
         return ""
     items = "".join(_source(number, source) for number, source in references.listed)

@@ -1,7 +1,7 @@
-"""The tools that write documents: `rendering_tools.write_pdf` and its like.
+"""The tools that write documents: `rendering_tools.write_pdf` and its siblings.
 
-Each takes its text as `content`, or names a file that holds it as `source`, and answers with what
-there is to say of the document, never with its path: that is the one of the call.
+Each takes its text as `content`, or names a file as `source`, and returns facts about the document,
+such as its pages. The path is not part of the result: it is the one of the call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Row = list[str | int | float | bool | None] | dict[str, str | int | float | boo
 
 
 def rendering_tools(place: Place) -> tuple[Tool, ...]:
-    """The five tools, for one place."""
+    """Return the five tools for one place."""
     return (_pdf(place), _png(place), _docx(place), _pptx(place), _xlsx(place))
 
 
@@ -46,7 +46,7 @@ def _options(place: Place, kind: Kind) -> Options:
 
     return {
         "name": f"rendering_tools.write_{kind}",
-        # Of a turn it replaces its own files only, and what they were is kept.
+        # In a turn a tool replaces only files of that turn, and the replaced version is kept.
         "destructive": place.replaces,
         "idempotent": True,
         "kind": "writer",

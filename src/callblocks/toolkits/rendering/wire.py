@@ -1,11 +1,11 @@
-"""What a tool and the process that renders say to each other.
+"""The protocol between a tool and the rendering process.
 
     tool      Job                                 what to make, and from what
     process   Said, Told, Wanted …                a step, a notice, a file that the document shows
     tool      Given                               that file, or none
     process   Made, or Failed                     the document, or why there is none
 
-Each is one frame: four bytes of length, and MessagePack.
+Each message is one frame: a length of four bytes (big-endian) and MessagePack.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Kind: TypeAlias = Literal["pdf", "png", "docx", "pptx", "xlsx"]
 Format: TypeAlias = Literal["markdown", "html", "csv"]
 Paper: TypeAlias = Literal["a4", "a4-landscape", "letter", "letter-landscape"]
 
+# Maximum bytes of one frame.
 LONGEST = 128 * 1024 * 1024
-"""Bytes of one frame, at most."""
 
 
 class Cited(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Cited(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be made. `rows` are those of a sheet, where they are not in `content`."""
+    """The task. `rows` are those of a sheet, if they are not in `content`."""
 
     kind: Kind
     name: str
@@ -64,19 +64,19 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Given(msgspec.Struct, frozen=True):
-    """A file that was wanted; `None` where there is none."""
+    """The answer to `Wanted`; `None` if there is no such file."""
 
     content: bytes | None = None
 
 
 class Said(msgspec.Struct, frozen=True, tag="said"):
-    """How far it is, in words."""
+    """Progress in words."""
 
     text: str
 
 
 class Told(msgspec.Struct, frozen=True, tag="told"):
-    """Something that the model should know beside the document."""
+    """A notice for the model."""
 
     code: str
     message: str
@@ -84,20 +84,20 @@ class Told(msgspec.Struct, frozen=True, tag="told"):
 
 
 class Wanted(msgspec.Struct, frozen=True, tag="wanted"):
-    """A file that the document shows, as it names it."""
+    """A request for a file, by its name in the document."""
 
     name: str
 
 
 class Made(msgspec.Struct, frozen=True, tag="made"):
-    """The document, and what there is to say of it: `{"pages": 3}`."""
+    """The document, and facts about it: `{"pages": 3}`."""
 
     content: bytes
     about: dict[str, int] = {}
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """There is no document."""
+    """The failure of the document."""
 
     code: str
     message: str
@@ -107,6 +107,6 @@ Heard: TypeAlias = Said | Told | Wanted | Made | Failed
 
 
 def frame(value: msgspec.Struct) -> bytes:
-    """A value as it is sent."""
+    """Encode a value as one frame."""
     content = msgspec.msgpack.encode(value)
     return len(content).to_bytes(4, "big") + content

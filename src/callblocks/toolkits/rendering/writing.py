@@ -1,4 +1,4 @@
-"""One document, from a call to a file: its text is found, rendered apart, looked at and written."""
+"""One document from call to file: resolve its text, render it, check it and write it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from callblocks.tools.context import Context
 
 __all__ = ("require_text", "target_of", "write_document")
 
+# Length limit of a document's text in characters.
 _LONGEST = 5_000_000
-"""Characters of the text of one document."""
 
 
 def write_document(place: Place, job: Job, source: str, context: Context) -> dict[str, Any]:
-    """Render a job, write the document, and say what there is to say."""
+    """Render a job, write the document, and return facts about it."""
     _require_one(job.content, source, job.rows)
     target = target_of(place, job.name, job.kind)
     if (found := place.target(job.name)).rewritten:
@@ -47,6 +47,8 @@ def write_document(place: Place, job: Job, source: str, context: Context) -> dic
     sources = place.sources(text)
     ready = _ready(job, text, target, sources)
     made = render_apart(ready, lambda name: place.read(name, context), context)
+    # The output of the child process is checked like a file of a model: it may have been taken over
+    # by the document that it rendered.
     _check(target, made.content)
     _put(place, job.name, target, made.content)
     used = {"sources_used": [one.sid for one in sources]} if sources else {}
@@ -54,7 +56,7 @@ def write_document(place: Place, job: Job, source: str, context: Context) -> dic
 
 
 def require_text(place: Place, content: str, source: str, rows: object) -> None:
-    """Raise what `write_document` would raise for the text that it is given."""
+    """Raise what `write_document` would raise for this input."""
     _require_one(content, source, rows)
     if source.strip():
         _text(place, source, Context())
@@ -70,7 +72,7 @@ def _require_one(content: str, source: str, rows: object) -> None:
 
 
 def target_of(place: Place, path: str, kind: Kind) -> str:
-    """Where the document goes, which has to be called what it is."""
+    """Return the path of the document; its suffix must match its kind."""
     target = place.target(path).path
     if not target.lower().endswith(f".{kind}"):
         stem = path.strip().rpartition("/")[2].partition(".")[0] or "report"
@@ -90,13 +92,13 @@ def _text(place: Place, source: str, context: Context) -> str:
 
 
 def _ready(job: Job, text: str, target: str, sources: list[Cited]) -> Job:
-    """The job as the process takes it: whole characters, and the name of the file alone."""
+    """Return the job for the child: cleaned text, and the bare name of the file."""
     name = target.rpartition("/")[2].rpartition(".")[0]
     return clean(replace(job, name=name, content=text, sources=sources))
 
 
 def _check(target: str, content: bytes) -> None:
-    """What was written must be what its name says."""
+    """Raise `ToolError` if the content is not what its name says."""
     fault = check_written(target, content).error
     if fault is not None:
         raise ToolError(fault.code, fault.message, **fault.details)

@@ -33,21 +33,25 @@ _COLUMNS = 16_384
 _LENGTH = 32_767
 _NAME = 31
 _NARROW, _WIDE = 8, 60
+# Maximum width in characters of a sheet that is printed in portrait.
 _PORTRAIT = 100
-"""How wide a sheet is at most, in characters, that stands upright on paper."""
+# Points of one line, and the maximum height of a row.
 _LINE, _HIGHEST = 15.0, 409.0
-"""Points of one line, and of a row at most."""
+# A text that begins with one of these becomes a formula when the cell is edited or exported as CSV
+# (CSV injection). Such cells get the quote prefix.
 _ACTS = ("=", "+", "-", "@", "\t")
 _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\\u202a-\u202e\u2066-\u2069]")
 _STEP = 5_000
 
 
 def write_xlsx(job: Job, outside: Outside) -> Made:
-    """The tables as XLSX."""
+    """Render the tables as XLSX."""
     tables, document = tables_of(job, outside)
     if document is not None and document.references.listed:
         tables.append(_sources(document))
     _require_fit(tables)
+    # The write-only mode streams rows to disk. A normal workbook keeps about fifty times the size
+    # of its data in memory.
     book: Any = Workbook(write_only=True)
     book.properties.title = (document.title if document else job.title) or job.name
     book.properties.creator = (document.author if document else job.author) or ""
@@ -61,7 +65,7 @@ def write_xlsx(job: Job, outside: Outside) -> Made:
 
 
 class _Sheet:
-    """Writes one table: its head stays in sight, can be filtered, and stands out."""
+    """A writer of one table, whose head is frozen, filterable and highlighted."""
 
     def __init__(self, page: Any, table: SheetTable, outside: Outside) -> None:
         self._page = page
@@ -76,7 +80,7 @@ class _Sheet:
         self._patterns: dict[int, str] = {}
 
     def write(self) -> None:
-        """The widths first, as the file wants it, then row after row."""
+        """Write the column widths, then the rows: the write-only mode needs this order."""
         rows, heads = self._table.rows, self._table.heads
         columns = max((len(row) for row in rows), default=0)
         widths = [_width(row[at] for row in rows if at < len(row)) for at in range(columns)]
@@ -90,13 +94,13 @@ class _Sheet:
         for number, row in enumerate(rows):
             if number % _STEP == _STEP - 1:
                 self._outside.say(f"row {number + 1} of {len(rows)}")
-            # Not every program makes room for what goes on over several lines.
+            # Not every program grows rows for wrapped text by itself.
             if (lines := max(map(_lines, row), default=1)) > 1:
                 self._page.row_dimensions[number + 1].height = min(_HIGHEST, _LINE * lines)
             self._page.append(self._cells(row, is_head=number < heads))
 
     def _set_paper(self, heads: int, width: int) -> None:
-        """On paper all columns stand on one page, and each page has the head."""
+        """Print all columns on one page width, with the head on each page."""
         self._page.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
         self._page.page_setup.fitToHeight = 0
         self._page.page_setup.orientation = "landscape" if width > _PORTRAIT else "portrait"
@@ -108,7 +112,7 @@ class _Sheet:
         for at in self._numbers if is_head else ():
             cells[at].alignment = self._right
         for at, cell in enumerate(() if is_head else cells):
-            # What is reckoned looks like what stands above it.
+            # A formula gets the number format of the cell above it.
             if cell.data_type == "f":
                 cell.number_format = self._patterns.get(at, cell.number_format)
             elif cell.data_type in ("n", "d") and cell.value is not None:
@@ -125,9 +129,9 @@ class _Sheet:
         made: Any = WriteOnlyCell(self._page, value.value)
         if isinstance(value.value, str):
             made.value = _short(value.value, _LENGTH)
-            # Only what was found to be a formula is one.
+            # openpyxl would turn every text with a leading `=` into a formula.
             made.data_type = "f" if value.formula else "s"
-            # Else it would become one when somebody edits the cell, or saves the sheet as CSV.
+            # Without the quote prefix the text would become a formula on editing or in CSV.
             made.quotePrefix = not value.formula and value.value.startswith(_ACTS)
             made.alignment = self._wrapped if _lines(value.value) > 1 else self._plain
         else:
@@ -150,7 +154,7 @@ def _body(table: SheetTable) -> int:
 
 
 def _number_columns(table: SheetTable) -> list[int]:
-    """The columns whose first value is a number: their heads stand on the right, as numbers do."""
+    """Return the columns whose first value is a number; their heads are right-aligned."""
     body = table.rows[table.heads :]
     first: list[Any] = body[0] if body else []
     heads = min((len(row) for row in table.rows[: table.heads]), default=0)
@@ -159,7 +163,7 @@ def _number_columns(table: SheetTable) -> list[int]:
 
 
 def _width(values: Iterable[Any]) -> int:
-    """How wide a column is; a long text goes on over several lines."""
+    """Return the width of a column; long text is wrapped."""
     longest = max((room_of(line) for value in values for line in _shown(value)), default=0)
     return min(_WIDE, max(_NARROW, longest + 3))
 
@@ -173,10 +177,10 @@ def _shown(value: Any) -> list[str]:
 
 
 def _name(title: str, taken: set[str]) -> str:
-    """A name that a sheet may have, and no other has."""
+    """Return a valid and unused sheet name."""
     kept = " ".join(_NOT_IN_NAMES.sub(" ", title).split())
     base = _short(kept, _NAME).strip(" '") or "Sheet"
-    # Excel keeps this name for itself.
+    # Excel reserves this name.
     base = "History 1" if base.lower() == "history" else base
     name, number = base, 2
     while name.lower() in taken:
@@ -187,7 +191,7 @@ def _name(title: str, taken: set[str]) -> str:
 
 
 def _short(text: str, most: int) -> str:
-    """As much of a text as has so many characters for Excel, to which an emoji is two."""
+    """Cut a text to a length in UTF-16 units, in which Excel counts."""
     return text.encode("utf-16-le")[: 2 * most].decode("utf-16-le", "ignore")
 
 

@@ -20,7 +20,7 @@ _MOST = 20
 
 
 class Brave:
-    """Brave's API, or what speaks it at another address."""
+    """Brave's API, or a compatible one at another address."""
 
     name = "brave"
 
@@ -29,7 +29,7 @@ class Brave:
         self._key = key
 
     async def search(self, query: str, limit: int) -> list[Found]:
-        """At most `limit` pages, best first."""
+        """Return at most `limit` pages, best first."""
         rows = await self._provider.get(
             "/res/v1/web/search",
             {

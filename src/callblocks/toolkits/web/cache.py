@@ -1,10 +1,12 @@
-"""Pages that were read, kept for the next time they are asked for.
+"""The cache of pages that were read.
 
-    <folder>/3f9a…c1.json      named by a digest of the address, which stands nowhere in it
+    <folder>/3f9a…c1.json      named by a SHA-256 of the URL, so URLs need no escaping
 
-Nothing here is needed: a file that is missing, damaged or of another version is a page that was
-never read, and where nothing can be written nothing is kept. The oldest files go when there is too
-much of them.
+The cache is optional: a file that is missing, damaged or of another version counts as a miss, and
+write errors are ignored. The oldest files are deleted when the folder exceeds its limits.
+
+Concurrency: several processes may share the folder. Writers create a temporary file and rename it,
+so a reader sees an old or a new file and never a half.
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ __all__ = ("Kept", "PageCache")
 _VERSION = 1
 _ROOM = 64 * 1024 * 1024
 _FILES = 2_000
+# Evict down to this share of the limits, so that not every later write has to evict again.
 _LEFT = 0.8
 _ENDING = ".json"
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """A page, until when it is fresh, and the headers to ask by whether it is the same."""
+    """A page, the time until which it is fresh, and headers for a conditional request."""
 
     page: Page
     fresh_until: float = 0.0
@@ -40,7 +43,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageCache:
-    """A folder of pages, or none; `clock` gives the time of day in seconds."""
+    """A folder of pages, or none; `clock` returns seconds since the epoch."""
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class PageCache:
         self.clock = clock
 
     def get(self, url: str) -> Kept | None:
-        """What is kept of an address."""
+        """Return the kept page of a URL."""
         place = self._place(url)
         if place is None:
             return None
@@ -68,11 +71,11 @@ class PageCache:
         return kept if kept.version == _VERSION else None
 
     def is_fresh(self, kept: Kept) -> bool:
-        """Whether a page may be given without asking; a clock that went back says no."""
+        """Tell if a page may be used without a request. A clock that went back makes it stale."""
         return 0 < kept.fresh_until - self.clock() <= LONGEST
 
     def put(self, url: str, kept: Kept) -> None:
-        """Keep a page in place of what was kept of its address."""
+        """Store a page and replace an earlier one of the same URL."""
         place = self._place(url)
         if place is None:
             return
@@ -85,6 +88,7 @@ class PageCache:
     def _place(self, url: str) -> Path | None:
         if self._folder is None:
             return None
+        # `surrogatepass`: a URL with a lone surrogate must miss, not raise.
         digest = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
         return self._folder / f"{digest}{_ENDING}"
 
@@ -100,7 +104,7 @@ class PageCache:
             raise
 
     def _make_room(self, folder: Path) -> None:
-        """Delete the oldest files where there are too many of them; a heap that was left too."""
+        """Delete the oldest files above the limits, including temporary files that a crash left."""
         with os.scandir(folder) as entries:
             files = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries]
         files.sort(key=lambda file: file[0].st_mtime, reverse=True)

@@ -1,13 +1,13 @@
-"""The text of a page, whatever character set it is in and whatever it says that it is.
+"""Decoding of a page whose declared character set may be missing or wrong.
 
     1  a byte order mark                         EF BB BF, FE FF, FF FE
     2  the header                                Content-Type: text/html; charset=utf-8
     3  the page itself                           <meta charset="utf-8">, <?xml encoding="utf-8"?>
-    4  UTF-8, if it is that, else Windows-1252
+    4  UTF-8, if it is valid, else Windows-1252
 
-The first that fits counts; one that does not fit is passed over, and is taken with gaps only where
-none fits. What is whole UTF-8 beyond ASCII is UTF-8, also where a set of single bytes is named:
-text in such a set is next to never UTF-8 by chance.
+The first that decodes without errors is used; if none does, the first one with replacement
+characters. Valid UTF-8 beyond ASCII is read as UTF-8 even where a single-byte set is declared,
+because text in such a set is next to never valid UTF-8 by chance.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
 )
+# A declaration behind this many bytes is ignored; browsers look at 1,024.
 _LOOKED_AT = 4_096
 _META = re.compile(
+    # All repetitions are bounded: a page of `<meta` without `>` must not cost quadratic time.
     rb"""<meta[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
     rb"""|<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""",
     re.IGNORECASE,
 )
-# Only what is a character set: Python also decodes other things, some in quadratic time. A name on
-# the web often means a larger set than it says.
+# An allow-list: `bytes.decode` also knows codecs that are no character sets (zlib, punycode, idna),
+# some with quadratic cost. As browsers do, a name stands for the superset that pages really use:
+# latin-1 is read as Windows-1252, gb2312 as gb18030.
 _SETS = (
     (r"utf-?8|unicode-1-1-utf-8", "utf-8"),
     (r"utf-?16(?:le)?", "utf-16-le"),
@@ -52,15 +55,17 @@ _SINGLE = re.compile(r"cp(?:125\d|866|874)|iso8859_\d+|koi8_[ru]|mac_roman")
 
 
 def decoded(body: bytes, named: str = "") -> str:
-    """The text of a body; `named` is the character set of its header, "" where that names none."""
+    """Decode a body; `named` is the character set of its header, or ""."""
     for mark, charset in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(charset, "replace")
     own = _META.search(body[:_LOOKED_AT])
     inside = _codec((own[1] or own[2]).decode("ascii")) if own else ""
-    # What can be read as ASCII up to there is not in pairs of bytes.
+    # The declaration was found by reading ASCII, so the page cannot be UTF-16.
     inside = "utf-8" if inside.startswith("utf-16") else inside
     said = [charset for charset in (_codec(named), inside) if charset]
+    # UTF-8 goes first only if every declared set is a single-byte one, in which nearly all byte
+    # sequences are valid. In a multi-byte set, text can be valid UTF-8 by chance.
     is_single = all(_SINGLE.fullmatch(charset) for charset in said)
     for charset in ("utf-8", *said) if is_single else (*said, "utf-8"):
         try:
@@ -71,7 +76,7 @@ def decoded(body: bytes, named: str = "") -> str:
 
 
 def _codec(named: str) -> str:
-    """Python's name for a character set of the web; "" for what is none."""
+    """Return Python's codec for a character set of the web, or ""."""
     name = named.strip().lower()
     for pattern, codec in _SETS:
         if re.fullmatch(pattern, name):

@@ -1,11 +1,12 @@
-"""Which search engines are asked: what a person set up, in that order.
+"""The search engines that a person configured, in the order of the setting.
 
     CALLBLOCKS_SEARCH="searxng=http://127.0.0.1:8888 brave tavily"
     CALLBLOCKS_BRAVE_KEY=…    or BRAVE_API_KEY
     CALLBLOCKS_TAVILY_KEY=…   or TAVILY_API_KEY
 
-An engine that needs a key has an address of its own; `brave=https://…` names another. An address
-may be of the inside: a person named it, not a model. A key goes over https, or to this machine.
+An engine that needs a key has a default address; `brave=https://…` names another. Private addresses
+are permitted here, because a person chose them and not a model. A key is sent over https or to this
+machine only.
 """
 
 from __future__ import annotations
@@ -24,23 +25,24 @@ from callblocks.toolkits.web.tavily import Tavily
 
 __all__ = ("ENGINES", "SETTING", "read_engines")
 
+# The environment variable that names the engines.
 SETTING = "CALLBLOCKS_SEARCH"
-"""The variable of the environment that names the engines."""
 
+# The engines that are known.
 ENGINES = ("searxng", "brave", "tavily")
-"""The engines that are known."""
 
 _KEYED: dict[str, tuple[str, Callable[[str, Client, str], SearchAdapter]]] = {
     "brave": ("https://api.search.brave.com", Brave),
     "tavily": ("https://api.tavily.com", Tavily),
 }
+# Printable ASCII only: a line break in a key could inject a header.
 _KEY = re.compile(r"[!-~]{1,500}")
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 _LIMITS = NetLimits(body=4 * 1024 * 1024, redirects=3, connect=5.0, read=15.0, deadline=20.0)
 
 
 def read_engines(environment: Mapping[str, str]) -> tuple[SearchAdapter, ...]:
-    """The engines that the environment names; `bad_setting` where it does not say it well."""
+    """Return the engines that the environment names; `bad_setting` if the setting is malformed."""
     return tuple(_engine(word, environment) for word in environment.get(SETTING, "").split())
 
 
@@ -60,7 +62,7 @@ def _engine(word: str, environment: Mapping[str, str]) -> SearchAdapter:
 
 
 def _address(name: str, address: str) -> Url:
-    # The address is not shown: it may have a password in it.
+    # The message does not repeat the address: it may contain a password.
     why = f"{name} needs an address: {name}=https://search.example.org"
     try:
         url = read_url(address)
@@ -73,6 +75,8 @@ def _address(name: str, address: str) -> Url:
 
 def _client(url: Url) -> Client:
     host = f"[{url.host}]" if ":" in url.host else url.host
+    # The net guard refuses private addresses; this one host and port is exempt, for this client
+    # alone.
     return Client(_LIMITS, allow=(f"{host}:{url.port}",))
 
 

@@ -1,10 +1,14 @@
-"""Many pages at once: what one site does harms none of the others.
+"""Concurrent fetching of pages, isolated from each other.
 
     {"https://tides.example/": {"title": "Tides", "date": "2024-05-01", "content": "High at six …"},
      "https://gone.example/":  {"error": {"code": "http_error", "message": "…"}}}
 
-Each page has its own time, and its own failure. The policy is asked about every address that a
-server leads to, and the site about every page, before it is read.
+Each page has its own time limit and its own failure, so one slow or broken site does not affect the
+others. The policy is consulted for every URL including redirect targets, and robots.txt for every
+page, before the request is sent.
+
+Cache states of a page: fresh (no request), stale (conditional request; 304 renews it), missing. A
+304 after a redirect is distrusted: it answers for another URL than the cached one.
 """
 
 from __future__ import annotations
@@ -31,18 +35,18 @@ from callblocks.tools.context import Context
 
 __all__ = ("AT_ONCE", "PAGE_SECONDS", "Fetcher", "Fetching")
 
+# Pages that are read side by side.
 AT_ONCE = 4
-"""Pages that are read side by side."""
 
+# How long one page may take, with its redirects, its robots.txt and reading it.
 PAGE_SECONDS = 75.0
-"""How long one page may take, with its redirects, its robots.txt and reading it."""
 
 _MEGABYTE = 1_000_000
 _ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, */*;q=0.5"
 
 
 class Fetcher:
-    """Reads pages by one client. Without `robots` no site is asked what it wants."""
+    """A reader of pages through one client. Without `robots`, robots.txt is not consulted."""
 
     def __init__(self, client: Client, cache: PageCache, robots: Robots | None) -> None:
         self.client = client
@@ -50,14 +54,14 @@ class Fetcher:
         self.robots = robots
 
     async def fetch(self, urls: Sequence[str], context: Context) -> dict[str, dict[str, Any]]:
-        """What was asked for, by URL and in its order: a page, or an error."""
+        """Return a page or an error for each URL, in the given order."""
         with Apart() as apart:
             fetching = Fetching(self, apart, context, len({*map(canonical_url, urls)}))
             return await fetching.pages(urls)
 
 
 class Fetching:
-    """One call: pages side by side, and how many of them are done."""
+    """One call: concurrent pages and a count of the finished ones."""
 
     def __init__(self, fetcher: Fetcher, apart: Apart, context: Context, total: int) -> None:
         self._fetcher = fetcher
@@ -66,13 +70,16 @@ class Fetching:
         self._total = total
         self._done = 0
         self._room = asyncio.Semaphore(AT_ONCE)
-        # One process reads for all, so one thread waits for it: others need the threads, too.
+        # One parser process serves all pages, so only one thread at a time can use it. The lock
+        # keeps the others in the event loop instead of in threads of the shared pool.
         self._reading = asyncio.Lock()
 
     async def pages(self, urls: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Each page once; another spelling of an address is told to be the same."""
+        """Fetch each page once; a different spelling of the same URL refers to the first."""
         first: dict[str, str] = {}
         for url in urls:
+            # Models often give one address with and without a slash or a fragment. One request
+            # serves all spellings, and the result refers to the first.
             first.setdefault(canonical_url(url), url)
         found = await asyncio.gather(*map(self._page, first.values()))
         pages = dict(zip(first.values(), found, strict=True))
@@ -95,10 +102,11 @@ class Fetching:
 
     async def _fetched(self, url: Url) -> dict[str, Any]:
         address, cache = str(url), self._fetcher.cache
+        # Taint first: even the failure of a page is controlled by its server.
         self._context.taint(f"the page of {url.host}")
         kept = await asyncio.to_thread(cache.get, address)
         if kept is not None and cache.is_fresh(kept):
-            # What a site asks for may have changed since.
+            # The site's robots.txt may have changed since the page was stored.
             await self._enter(address)
             return _shown(kept.page, "", "fresh")
         response = await self._asked(address, kept.conditions if kept else {})
@@ -106,9 +114,12 @@ class Fetching:
             if not response.history:
                 await asyncio.to_thread(cache.put, address, _again(kept, response, cache))
                 return _shown(kept.page, "", "unchanged")
-            # Another page than the one that was kept says that it did not change.
+            # The 304 came from a redirect target, which did not answer for the cached page. Ask
+            # again without conditions.
             response = await self._asked(address, {})
         page = await self._read(response)
+        # Keyed by the requested address: answers that came through a redirect are never kept, see
+        # `may_be_kept`.
         if may_be_kept(response):
             until = cache.clock() + seconds_fresh(response)
             new = Kept(page=page, fresh_until=until, conditions=conditions(response))
@@ -140,30 +151,31 @@ class Fetching:
             async with nullcontext() if kind_of_page(response) == "text" else self._reading:
                 return await asyncio.to_thread(read_response, response, self._apart, said)
         finally:
-            # What still reads, since the time of this page is over, stops.
+            # A thread cannot be interrupted. Setting `cancelled` makes the parser stop after the
+            # timeout.
             said.cancelled = True
             self._context.notices += said.notices
 
     def _heard(self, host: str, told: list[int], size: int) -> None:
-        """Tell of each megabyte of a long page."""
+        """Report each further megabyte of a long page."""
         if size // _MEGABYTE > told[0]:
             told[0] = size // _MEGABYTE
             self._context.report(f"{host}: {size:,} bytes\n")
 
 
 def _prefixed(context: Context, host: str) -> Context:
-    """What the reading of one page among others says, which says of which page."""
+    """Return a context that prefixes reports with the page's host."""
     return Context(context.call_id, report=lambda text: context.report(f"{host}: {text}"))
 
 
 def _again(kept: Kept, response: Response, cache: PageCache) -> Kept:
-    """What is kept, fresh again for as long as the server says now."""
+    """Return the kept page with a new freshness time."""
     until = cache.clock() + seconds_fresh(response)
     return msgspec.structs.replace(kept, fresh_until=until)
 
 
 def _shown(page: Page, url: str, kept: str) -> dict[str, Any]:
-    """A page as the model sees it: nothing empty."""
+    """Return a page for the model, without empty fields."""
     told = {"title": page.title, "date": page.date, "type": page.type}
     told |= {"final_url": url, "cached": kept}
     shown: dict[str, Any] = {name: value for name, value in told.items() if value}

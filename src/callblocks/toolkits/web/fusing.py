@@ -1,9 +1,10 @@
-"""Many lists of pages as one: a page that many queries name stands before one that few do.
+"""Fusion of several ranked lists of pages into one.
 
     fused([["a", "b"], ["b", "c"]])   b, a, c
 
-Reciprocal rank fusion: each list gives the page at its place r the weight 1 / (60 + r). Lists of
-different engines need no scale in common for that. The same page is known by its canonical URL.
+Reciprocal rank fusion: a list gives the page at rank r the weight 1 / (60 + r). It needs no common
+scale of scores, so lists of different engines can be fused. Pages are identified by their canonical
+URL.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from callblocks.model.canonical_url import canonical_url
 
 __all__ = ("fused",)
 
+# The constant of the RRF paper (Cormack 2009): it flattens the advantage of the first ranks.
 _SMOOTH = 60
-"""How little the first places of a list count more than those behind them."""
 
 
 def fused(lists: Iterable[Sequence[dict[str, Any]]], limit: int) -> list[dict[str, Any]]:
-    """The best rows of all lists, each page once, with the longest snippet that was said of it."""
+    """Return the best rows of all lists, each page once, with the longest of its snippets."""
     weights: dict[str, float] = {}
     rows: dict[str, dict[str, Any]] = {}
     for ranked in lists:
+        # A list that names a page twice must not count twice; its rank is that among distinct
+        # pages.
         seen: set[str] = set()
         for row in ranked:
             key = _key(row)
@@ -36,7 +39,7 @@ def fused(lists: Iterable[Sequence[dict[str, Any]]], limit: int) -> list[dict[st
 
 
 def _key(row: dict[str, Any]) -> str:
-    """What a row is about: a page, or a passage of a file."""
+    """Return the identity of a row: a page's URL, or the place of a passage in a file."""
     if row.get("url"):
         return canonical_url(row["url"])
     return repr([row.get(name) for name in ("path", "page", "line")])

@@ -1,4 +1,4 @@
-"""A page of the web: its title, its date and its main text, without menus and advertisements."""
+"""Extraction of title, date and main text from a web page, without menus and advertisements."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from callblocks.toolkits.finding.html import read_html
 __all__ = ("read_page",)
 
 _TITLE = 300
+# The extraction is superlinear; above this many bytes it would take many seconds.
 _LONGEST = 1_000_000
-"""Bytes beyond which to tell the main text from the rest would take many seconds."""
 
 
 def read_page(content: bytes) -> Iterator[Said]:
-    """What a page says of itself, then its text; `content` is UTF-8.
+    """Yield the page's metadata, then its text; `content` is UTF-8.
 
-    Where no main text can be told from the rest, as on a page of a few lines, all of it is given.
+    If no main text can be told from the rest, as on a page of a few lines, all text is given.
     """
     if len(content) > _LONGEST:
         yield from read_html(content)
@@ -31,7 +31,7 @@ def read_page(content: bytes) -> Iterator[Said]:
         include_formatting=True,
         output_format="markdown",
     )
-    # Before the text stands what else is known of the page, as YAML between two lines.
+    # With metadata the extractor puts a YAML header between two `---` lines before the text.
     text = "" if document is None else _text(document.text).partition("\n---\n")[2].strip()
     if document is None or not text:
         yield from read_html(content)
@@ -42,7 +42,7 @@ def read_page(content: bytes) -> Iterator[Said]:
 
 
 def _marked(page: str) -> str:
-    """A page whose body begins somewhere: HTML may leave that out, and the parser misses it."""
+    """Return a page with a `<body>` tag: HTML may omit it, and the extractor then finds no text."""
     return page if "<body" in page.lower() else f"<html><body>{page}"
 
 

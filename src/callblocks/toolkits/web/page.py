@@ -1,4 +1,4 @@
-"""What a server answered as a page that can be read: HTML, PDF or plain text."""
+"""Conversion of a server's answer to a readable page: HTML, PDF or plain text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ("MOST_TEXT", "Page", "PageKind", "kind_of_page", "read_response")
 
 PageKind: TypeAlias = Literal["page", "pdf", "text"]
 
+# Characters that are kept of one page.
 MOST_TEXT = 300_000
-"""Characters that are kept of one page."""
 
+# Time limit for parsing one page; other pages wait for the same parser process.
 _SECONDS = 15.0
-"""How long reading one page may take: those that wait for it have their own time."""
 
 _HTML = ("text/html", "application/xhtml+xml")
 _UNSAID = ("", "application/octet-stream", "binary/octet-stream", "application/unknown")
@@ -30,6 +30,7 @@ _TEXT = re.compile(
     r"|jsonl?|toml|x-yaml|rtf|sql|x-sh|x-tex|x-latex)|image/svg\+xml"
 )
 _TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,80}")
+# Bounded comment length, and only the first bytes: sniffing must be linear on hostile input.
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I)
 _CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
 _LOOKED_AT = 1_024
@@ -37,10 +38,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\ud800-\udfff]+"
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a page says: its title and date, "" where it has none, and its text.
+    """A page: its title and date ("" if unknown) and its text.
 
-    `type` is the MIME type that the server said, "" where it is none, `size` the bytes of the body.
-    With `cut` there was more text.
+    `type` is the MIME type that the server declared ("" if malformed), `size` the bytes of the
+    body. With `cut` the text was longer.
     """
 
     title: str = ""
@@ -52,11 +53,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def read_response(response: Response, apart: Apart, context: Context) -> Page:
-    """The page in an answer; a `ToolError` says why there is none."""
+    """Return the page in an answer, or raise `ToolError` with the reason."""
     kind = kind_of_page(response)
     if kind == "text":
         title, date, text = "", "", _text(response)
     else:
+        # HTML is decoded here and passed on as UTF-8, so the child process needs no charset logic.
         content = response.body if kind == "pdf" else _text(response).encode()
         read = apart.read(kind, content, context, _SECONDS, MOST_TEXT)
         title, date, text = read.title, read.date, _joined(kind, [part.text for part in read.parts])
@@ -75,13 +77,15 @@ def read_response(response: Response, apart: Apart, context: Context) -> Page:
 
 
 def kind_of_page(response: Response) -> PageKind:
-    """How a body is read: by what it is, where that is plain, else by what the server says."""
+    """Choose the parser: by the content where its signature is certain, else by the MIME type."""
     start = response.body[:_LOOKED_AT]
     mime = response.mime
+    # Servers send PDF under many types; the signature decides. Some generators put blanks before
+    # it.
     if start.lstrip().startswith(b"%PDF-"):
         return "pdf"
     if mime in _HTML or (mime in (*_UNSAID, "text/plain", "text/xml") and _HTML_START.match(start)):
-        # A server that says plain text means that its tags are to be seen.
+        # A server that declares HTML as `text/plain` wants its source to be shown.
         return "text" if mime == "text/plain" else "page"
     if _TEXT.fullmatch(mime):
         return "text"
@@ -92,7 +96,7 @@ def kind_of_page(response: Response) -> PageKind:
 
 
 def _said_type(response: Response) -> str:
-    """The MIME type that a server says, where it is one: what else it says there is no type."""
+    """Return the declared MIME type if it is well-formed, else ""."""
     return response.mime if _TYPE.fullmatch(response.mime) else ""
 
 
@@ -102,5 +106,6 @@ def _text(response: Response) -> str:
 
 
 def _joined(kind: PageKind, parts: list[str]) -> str:
-    # A part of HTML may be a piece of a long one, cut anywhere; one of PDF is a page.
+    # A part of HTML is an arbitrary piece of the text, to be joined as it is; a part of a PDF is a
+    # page.
     return ("\n\n" if kind == "pdf" else "").join(parts)

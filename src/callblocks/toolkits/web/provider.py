@@ -1,8 +1,8 @@
-"""Asking the server of a search engine, and telling its faults by their codes.
+"""Requests to a search engine's server, with failures mapped to codes.
 
-    rows = await Provider("brave", address, client).rows(target, ("web", "results"), headers)
+    rows = await Provider("brave", address, client).get(path, parameters, ("web", "results"))
 
-Neither what the server says nor the key that it was sent is part of any message.
+Messages contain neither text of the server nor the key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CODES = {
 
 
 class Provider:
-    """The server of one engine at an address without a slash at its end."""
+    """The server of one engine; the address has no trailing slash."""
 
     def __init__(self, name: str, address: str, client: Client) -> None:
         self.name = name
@@ -47,7 +47,7 @@ class Provider:
         where: Sequence[str],
         headers: Mapping[str, str] | None = None,
     ) -> list[dict[str, Any]]:
-        """The rows of the answer to a GET; `where` are the names that lead to them."""
+        """Return the rows of the answer to a GET; `where` is the path of keys to them."""
         url = f"{self._address}{path}?{urlencode(parameters)}"
         given = {"Accept": _JSON, **(headers or {})}
         return self._rows(await self._client.request(url, headers=given), where)
@@ -59,7 +59,7 @@ class Provider:
         where: Sequence[str],
         headers: Mapping[str, str],
     ) -> list[dict[str, Any]]:
-        """The rows of the answer to a POST of JSON."""
+        """Return the rows of the answer to a POST of JSON."""
         given = {"Accept": _JSON, "Content-Type": _JSON, **headers}
         sent = msgspec.json.encode(body)
         response = await self._client.request(
@@ -78,7 +78,7 @@ class Provider:
             if not isinstance(value, dict):
                 raise self._odd("in a form that is not known")
             value = cast("dict[str, Any]", value).get(name)
-            # An engine that found nothing may leave the list out.
+            # Engines omit the list if nothing was found.
             if value is None:
                 return []
         if not isinstance(value, list):
@@ -90,6 +90,8 @@ class Provider:
         code, words = _CODES.get(response.status, ("service_unavailable", ""))
         if not words:
             return self._odd(f"with status {response.status}")
+        # Only a short number of seconds is repeated in the message; the header is text of the
+        # server.
         wait = response.header("retry-after")
         later = f"; try again in {wait} seconds" if wait.isdecimal() and len(wait) < 6 else ""
         return ToolError(code, f"{self.name} {words}{later}", status=response.status)
@@ -99,7 +101,7 @@ class Provider:
 
 
 def text_of(row: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that is text, without entities of HTML; "" where none is."""
+    """Return the first of these fields that is a string, with HTML entities decoded, or ""."""
     for name in names:
         value = row.get(name)
         if isinstance(value, str) and value:
@@ -108,5 +110,5 @@ def text_of(row: Mapping[str, Any], *names: str) -> str:
 
 
 def first_words(query: str, words: int, length: int) -> str:
-    """As much of a query as an engine takes."""
+    """Cut a query to the length that an engine accepts."""
     return " ".join(query.split()[:words])[:length].strip()

@@ -1,11 +1,11 @@
-"""What a site asks of programs: its robots.txt, as RFC 9309 has it.
+"""robots.txt of sites, as RFC 9309 defines it.
 
     no such file (4xx)         everything may be read
     it cannot be had (5xx …)   nothing may be read, for a while
     larger than 500 KiB        its start counts
 
-It is asked once an hour at most for each origin, by the same guarded client as the page; sooner
-where many others with long files were asked since.
+It is requested at most once an hour for each origin, through the same guarded client as the page.
+The cache is bounded by the size of the rules, so an entry may be evicted earlier.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ __all__ = ("Robots",)
 
 _SIZE = 500 * 1024
 _HOUR = 3_600.0
+# A site whose robots.txt is unavailable is tried again after this many seconds.
 _A_WHILE = 60.0
 _KNOWN = 256
+# Bound on cached robots.txt characters; the parsed rules take about forty times as much memory.
 _ROOM = 4 * _SIZE
-"""Characters of robots.txt whose rules are remembered: in memory they take forty times that."""
 
 
 class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What a site asks for, `None` where it cannot be had; from `size` characters."""
+    """The rules of a site, `None` if they are unavailable; `size` is the length of their text."""
 
     rules: Protego | None
     size: int = 0
@@ -46,7 +47,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Robots:
-    """Remembers what sites ask for; `clock` gives seconds."""
+    """A cache of robots.txt rules; `clock` returns monotonic seconds."""
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         limits = client.limits
@@ -56,11 +57,12 @@ class Robots:
         self._clock = clock
         self._rules: OrderedDict[str, _Known] = OrderedDict()
         self._size = 0
-        # A lock belongs to one event loop, and lives as long as somebody waits at it.
+        # An asyncio lock belongs to one event loop, so the loop is part of the key. Weak values: a
+        # lock lives as long as somebody waits for it.
         self._asking: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
     async def enter(self, url: str, check: CheckUrl) -> None:
-        """Raise `robots_denied` where the site does not want this page to be read."""
+        """Raise `robots_denied` if the site does not want this page to be read by programs."""
         rules = await self._rules_of(url, check)
         if rules is None:
             raise ToolError(
@@ -73,7 +75,7 @@ class Robots:
             raise ToolError("robots_denied", why)
 
     async def _rules_of(self, url: str, check: CheckUrl) -> Protego | None:
-        """The rules of a site; many pages of it at once ask once."""
+        """Return the rules of a site; concurrent pages of one site cause one request."""
         origin = read_url(url).origin
         key = (id(asyncio.get_running_loop()), origin)
         lock = self._asking.setdefault(key, asyncio.Lock())
@@ -97,12 +99,14 @@ class Robots:
             response = await self._client.request(f"{origin}/robots.txt", check=check)
         except ToolError as error:
             if error.code == "policy_denied":
-                # Another call may have another policy.
+                # Expires at once: the refusal belongs to this call's policy, and another call may
+                # have another.
                 return _Known(rules=None)
             if error.code in ("timeout", "network_error", "response_too_large"):
                 return self._known(None)
             if error.code in ("too_many_redirects", "invalid_url"):
-                # As if there were no such file: RFC 9309, 2.3.1.2.
+                # RFC 9309, 2.3.1.2: too many redirects count as "unavailable", which permits
+                # everything.
                 return self._known("")
             raise
         if response.status >= 500:

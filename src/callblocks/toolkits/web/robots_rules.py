@@ -1,11 +1,11 @@
-"""What of a robots.txt counts for us: the groups that name us, and those for everybody.
+"""Reduction of a robots.txt to the groups that apply to us.
 
     User-agent: googlebot      User-agent: another
     User-agent: *          →   User-agent: *
     Disallow: /private         Disallow: /private
 
-All other programs become one. A rule is noted for each program that its group names, so a small
-file that names thousands of both would take all memory there is.
+All other agents are renamed to one. The parser stores each rule once per agent of its group, so a
+small file that names thousands of both would exhaust memory.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ("AGENT", "for_us", "read_rules")
 
+# The product token that a site's rules use for us.
 AGENT = "callblocks"
-"""The name that rules of a site may call us by."""
 
 _OTHERS = "another"
 _NAMES = re.compile(
@@ -28,14 +28,14 @@ _NAMES = re.compile(
 
 
 def read_rules(text: str) -> Protego:
-    """The rules of a robots.txt, to be asked what `AGENT` may read."""
+    """Parse a robots.txt; ask the result what `AGENT` may read."""
     from protego import Protego
 
     return Protego.parse(for_us(text))
 
 
 def for_us(text: str) -> str:
-    """The same rules for us; of the others it is only said that they are others."""
+    """Return the text with all other agents renamed to one."""
     return "\n".join(map(_line, text.splitlines()))
 
 
@@ -44,5 +44,7 @@ def _line(line: str) -> str:
     if named is None:
         return line
     name = named[1].lower()
+    # An empty name is kept as it is, since the parser decides its meaning; `callblocks*` names us
+    # too.
     ours = name in ("", "*") or name.replace("*", "") == AGENT
     return f"User-agent: {name if ours else _OTHERS}"

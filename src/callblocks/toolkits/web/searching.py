@@ -1,6 +1,6 @@
-"""Many queries at once, and one list of what they found.
+"""Several queries at once, fused into one list.
 
-What one query finds is kept though another fails; only where all fail does the search.
+A failed query does not discard the results of the others; the search fails only if all queries do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AT_ONCE = 4
 async def search_web(
     engines: Sequence[SearchAdapter], queries: Sequence[str], n: int, context: Context
 ) -> list[dict[str, Any]]:
-    """The best `n` pages of all queries, by the first engine that answers each."""
+    """Return the best `n` pages of all queries, each answered by the first engine that responds."""
     done, room = 0, asyncio.Semaphore(_AT_ONCE)
 
     async def one(query: str) -> list[dict[str, Any]] | ToolError:
@@ -35,6 +35,7 @@ async def search_web(
                 engine, rows = await ask(engines, query, n)
             except ToolError as error:
                 return error
+        # Taint only once there is an answer: a query that no engine answered has shown nothing.
         done += 1
         context.taint(f"the results of {engine}")
         context.report(f"query {done} of {len(queries)}: {len(rows)} results of {engine}\n")
@@ -54,14 +55,16 @@ async def search_web(
 async def search_workspace(
     look: Callable[[], Look], queries: Sequence[str], n: int, context: Context
 ) -> list[dict[str, Any]]:
-    """The best `n` passages of the workspace's own files, and the model is told that they are."""
+    """Return the best `n` passages of the workspace's files, with a notice that no engine is set
+    up.
+    """
     rows = fused([await look().passages(query, n, context) for query in queries], n)
     look().tell_no_engine(bool(rows), context)
     return [_row(row) for row in rows]
 
 
 def _row(passage: dict[str, Any]) -> dict[str, Any]:
-    """A passage as a source, whose title says the file: a path of the workspace is no address."""
+    """Return a passage as a source. Its title names the file, because a path is no URL to cite."""
     path, title = passage["path"], passage["title"]
     place = next((f", {name} {passage[name]}" for name in ("page", "line") if name in passage), "")
     named = "" if title == path else f": {title}"

@@ -1,9 +1,9 @@
-"""SearXNG: a search engine of one's own, which asks others.
+"""SearXNG: a self-hosted metasearch engine.
 
     GET /search?q=tides&format=json
 
-It needs no key. Its settings must list `json` among the formats; most public ones do not. How many
-results there are is for the server to say.
+It needs no key. Its settings must list `json` among the formats; most public instances do not. The
+server decides how many results it returns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ("SearXNG",)
 
 
 class SearXNG:
-    """One server of SearXNG."""
+    """One SearXNG server."""
 
     name = "searxng"
 
@@ -24,7 +24,7 @@ class SearXNG:
         self._provider = Provider(self.name, address, client)
 
     async def search(self, query: str, limit: int) -> list[Found]:
-        """At most `limit` pages, best first."""
+        """Return at most `limit` pages, best first."""
         asked = {"q": query, "format": "json"}
         rows = await self._provider.get("/search", asked, ("results",))
         return [

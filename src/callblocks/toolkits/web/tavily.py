@@ -19,7 +19,7 @@ _MOST = 20
 
 
 class Tavily:
-    """Tavily's API, or what speaks it at another address."""
+    """Tavily's API, or a compatible one at another address."""
 
     name = "tavily"
 
@@ -28,7 +28,7 @@ class Tavily:
         self._key = key
 
     async def search(self, query: str, limit: int) -> list[Found]:
-        """At most `limit` pages, best first."""
+        """Return at most `limit` pages, best first."""
         rows = await self._provider.post(
             "/search",
             {

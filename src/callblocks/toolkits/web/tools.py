@@ -58,11 +58,10 @@ _Uris = Annotated[
 
 
 class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the web is used. `cache` is the folder of pages that were read; without it none is kept.
+    """Settings of the web tools. `cache` is the folder of cached pages; without it none is kept.
 
-    `robots` is whether sites are asked which pages they want to be read by programs; `None` is
-    what the environment says: yes, unless CALLBLOCKS_ROBOTS is off. `body` is how many bytes a
-    page may unpack to, `seconds` how long it may take to come.
+    `robots` enables robots.txt; `None` reads CALLBLOCKS_ROBOTS, which is on by default. `body` is
+    the limit in bytes of an unpacked page, `seconds` the time limit of its transfer.
     """
 
     cache: Path | None = None
@@ -72,7 +71,7 @@ class WebSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def environment_engines() -> tuple[SearchAdapter, ...]:
-    """The search engines that the environment names, read anew for each search."""
+    """Return the search engines that the environment names, read again for each search."""
     if not os.environ.get("CALLBLOCKS_SEARCH"):
         return ()
     from callblocks.toolkits.web.engines import read_engines
@@ -86,8 +85,10 @@ def web_tools(
     engines: Engines = environment_engines,
     settings: WebSettings | None = None,
 ) -> tuple[Tool, ...]:
-    """The tools for one workspace, whose index is searched where there is no engine."""
+    """Return the tools for one workspace, whose index is searched if no engine is set up."""
 
+    # One fetcher for all calls: it holds the robots.txt cache. It is built late because its modules
+    # are slow to import.
     @cache
     def fetcher() -> Fetcher:
         return _fetcher(client, settings or WebSettings())
@@ -134,6 +135,7 @@ def _search(look: Callable[[], Look], engines: Engines) -> Tool:
         from callblocks.toolkits.web.searching import search_web, search_workspace
 
         lines = [one_line(query, _LONGEST_QUERY) for query in queries]
+        # The same query twice would give its pages twice the weight in the fusion.
         asked = [line for line in dict.fromkeys(lines) if line]
         if not asked:
             why = "no query has a word in it"
@@ -153,7 +155,8 @@ def _fetch(fetcher: Callable[[], Fetcher], client: Client) -> Tool:
                 client.check(url)
             except ToolError as error:
                 faults.append(error)
-        # One page that can be asked for is enough.
+        # A call is refused early only if no page at all can be requested; otherwise each page has
+        # its own failure.
         if len(faults) == len(urls):
             raise faults[0]
 
@@ -169,7 +172,8 @@ def _fetch(fetcher: Callable[[], Fetcher], client: Client) -> Tool:
         open_world=True,
         kind="source",
         result="fetch",
-        # An address can carry anything out: a rule that lets it go unasked must name the tool.
+        # A URL can carry data out of the machine (exfiltration by query string), so the tool needs
+        # an approval unless a rule names it.
         needs_approval=True,
         body="urls",
         preview=preview,
@@ -193,7 +197,7 @@ def _fetch(fetcher: Callable[[], Fetcher], client: Client) -> Tool:
 
 
 def _server(url: str) -> str:
-    """Whom an address means, in plain letters: another alphabet has letters that look the same."""
+    """Return the origin of a URL in ASCII (punycode), so that look-alike letters are visible."""
     try:
         return read_url(url).origin
     except ToolError:
@@ -201,7 +205,7 @@ def _server(url: str) -> str:
 
 
 def _failure(pages: dict[str, dict[str, Any]]) -> Failure | None:
-    """That nothing could be read, and why not; each reason once."""
+    """Return a failure with each distinct reason if no page could be read, else `None`."""
     if any("content" in page for page in pages.values()):
         return None
     errors = [page["error"] for page in pages.values() if "error" in page]

@@ -31,14 +31,16 @@ __all__ = (
     "read_range",
 )
 
+# Google's last column, ZZZ.
 COLUMNS = 18_278
-"""The last column is ZZZ."""
+# Google's limit of cells per spreadsheet, including empty ones.
 CELLS = 10_000_000
-"""So many cells a spreadsheet may have, empty ones too."""
 ROWS = CELLS
 
 _END = r"(?:\$?([A-Za-z]{1,3}))?(?:\$?([0-9]{1,20}))?"
 _CELLS = re.compile(f"{_END}(?:(:){_END})?")
+# `A1-B2` and `A1..B2` are written by models and mean a box, but a sheet may have such a name. They
+# are refused with the right spelling instead of being guessed.
 _ONE_CELL = re.compile(r"\$?[A-Za-z]{1,3}\$?[0-9]{1,20}")
 _WITH_DASH = re.compile(
     rf"((?:[^'!]|'[^']*')*!)?({_ONE_CELL.pattern})\s*(?:-|–|\.\.)\s*({_ONE_CELL.pattern})"
@@ -49,7 +51,7 @@ _LIKE_A_CELL = re.compile(r"[A-Za-z]{1,3}[0-9]*")
 
 
 class Box(msgspec.Struct, frozen=True, order=True):
-    """Cells from a corner to the other, both included."""
+    """A box of cells, both corners included."""
 
     top: int
     left: int
@@ -73,23 +75,24 @@ class Range(msgspec.Struct, frozen=True):
 
     @property
     def is_cell(self) -> bool:
-        """Whether it names one cell only: what is written may then go on from there."""
+        """True for a single cell: values may then extend from it."""
         corners = (self.top, self.left)
         return None not in corners and corners == (self.bottom, self.right)
 
     def within(self, rows: int, columns: int) -> Box:
-        """The box it means on a grid of that size; one that starts outside is kept as it is."""
+        """Return the box on a grid of that size; one that starts outside is kept."""
         top, left = self.start
+        # A range that starts outside of the grid is not clipped: it would become empty or inverted.
         bottom = min(self.bottom or rows, rows) if top <= rows else self.bottom or top
         right = min(self.right or columns, columns) if left <= columns else self.right or left
         return Box(top, left, bottom, right)
 
 
 def read_range(text: str) -> Range:
-    """Read A1 notation; "" is all of the first sheet. `invalid_input` for what is none."""
+    """Parse A1 notation; "" is the whole first sheet. `invalid_input` for anything else."""
     text = text.strip()
     if written := _WITH_DASH.fullmatch(text):
-        # A sheet of such a name is written in quotes.
+        # A sheet whose name looks like that must be quoted.
         raise _refused(text, f"write {written[1] or ''}{written[2]}:{written[3]}")
     quoted = _QUOTED.fullmatch(text)
     if quoted is not None:
@@ -100,6 +103,8 @@ def read_range(text: str) -> Range:
     if "!" in text:
         sheet, _, cells = text.rpartition("!")
         return _box(text, sheet, cells)
+    # Without `!` and `:` a text is a cell if it looks like one, else the name of a sheet. A sheet
+    # that is named like a cell must be quoted, as at Google.
     return _box(text, "", text) if ":" in text or _ONE_CELL.fullmatch(text) else Range(text)
 
 
@@ -118,28 +123,29 @@ def print_box(sheet: str, box: Box) -> str:
 
 
 def cell_name(row: int, column: int) -> str:
-    """The name of a cell: `B3`."""
+    """Return the name of a cell: `B3`."""
     return f"{column_name(column)}{row}"
 
 
 def column_name(column: int) -> str:
-    """The letters of a column: 1 is A, 27 is AA."""
+    """Return the letters of a column: 1 is A, 27 is AA."""
     letters = ""
     while column:
+        # Bijective base 26: there is no zero digit, hence the `- 1`.
         column, letter = divmod(column - 1, 26)
         letters = chr(65 + letter) + letters
     return letters
 
 
 def quote_sheet(name: str) -> str:
-    """The name of a sheet as a range needs it."""
+    """Quote the name of a sheet if a range needs it."""
     if _PLAIN_NAME.fullmatch(name) and not _LIKE_A_CELL.fullmatch(name):
         return name
     return "'" + name.replace("'", "''") + "'"
 
 
 def _box(text: str, sheet: str, cells: str) -> Range:
-    """The cells of a range; only its end may leave a side open: `A2:C`, `A2:5`."""
+    """Parse the cells of a range; only its end may leave a side open: `A2:C`, `A2:5`."""
     found = _CELLS.fullmatch(cells)
     if not sheet and "!" in text:
         raise _refused(text, "name the sheet before the `!`")

@@ -1,8 +1,8 @@
-"""What the workspace tools ask of an office, whether it is a folder here or Google Workspace.
+"""The interface of an office, implemented by a local folder and by Google Workspace.
 
-Values have the shape of Google's resources, whole; the tools trim them for the model. Pages
-have at most `limit` items, and `next` is the token of the page after it, "" at the end.
-Whatever goes wrong is a `ToolError` with a code: `not_found`, `invalid_input`, `conflict` …
+Values have the shape of Google's resources, complete; the tools trim them for the model. Pages have
+at most `limit` items, and `next` is the token of the next page, "" at the end. Every failure is a
+`ToolError` with a code: `not_found`, `invalid_input`, `conflict` …
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = (
     "Tasks",
 )
 
+# A resource as in Google's reference.
 Json: TypeAlias = dict[str, Any]
-"""A resource, as Google's reference documents it."""
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Some of the items, and the token that gets the next ones.
+    """A page of items, and the token of the next one.
 
-    `faults` says what could not be read on the way, a line each. `paths` are where the items lie,
-    each with all its places, for a policy to judge; none where they are not in the workspace.
+    `faults` has a line for each thing that could not be read. `paths` are the workspace paths of
+    each item, for a policy to judge; empty for items outside of the workspace.
     """
 
     items: list[Json]
@@ -45,36 +45,36 @@ class Mail(Protocol):
     """Messages of one person (Gmail v1)."""
 
     def address(self) -> str:
-        """The person's own address."""
+        """Return the person's own address."""
         ...
 
     def labels(self) -> list[Json]:
-        """The labels that there are, each with its `id` and `name`."""
+        """Return the labels, each with its `id` and `name`."""
         ...
 
     def messages(
         self, *, query: str, labels: Sequence[str], spam_trash: bool, limit: int, page: str
     ) -> Page:
-        """Messages with headers and snippet but no body, newest first (`format=metadata`).
+        """Return messages with headers and snippet but no body, newest first (`format=metadata`).
 
-        They have all of these labels (ids); `spam_trash` finds those in spam and trash, too.
+        They have all of these labels (ids); `spam_trash` includes spam and trash.
         """
         ...
 
     def message(self, message_id: str) -> Json:
-        """One message with its parts; an attachment is an id and a size (`format=full`)."""
+        """Return one message with its parts; an attachment is an id and a size (`format=full`)."""
         ...
 
     def thread(self, thread_id: str) -> Json:
-        """A thread with its messages, oldest first, each as `message` gives it."""
+        """Return a thread with its messages, oldest first, each as from `message`."""
         ...
 
     def attachment(self, message_id: str, attachment_id: str) -> bytes:
-        """What an attachment holds."""
+        """Return the content of an attachment."""
         ...
 
     def send(self, raw: bytes, thread_id: str) -> Json:
-        """Send a whole MIME message, in a thread or ("") in one of its own."""
+        """Send a whole MIME message, in a thread or ("") in a new one."""
         ...
 
 
@@ -82,29 +82,31 @@ class Drive(Protocol):
     """Files and folders (Drive v3)."""
 
     def files(self, *, query: str, order: str, limit: int, page: str) -> Page:
-        """Files that a query in Drive's syntax finds; "" finds all, those in the trash too."""
+        """Return files that match a query in Drive's syntax; "" matches all, including the
+        trash.
+        """
         ...
 
     def file(self, file_id: str) -> Json:
-        """What is known of one file; `root` is the topmost folder."""
+        """Return the metadata of one file; `root` is the topmost folder."""
         ...
 
     def content(self, file_id: str, mime: str) -> tuple[bytes, str]:
-        """What a file holds, and its type; documents and sheets are exported as `mime`."""
+        """Return a file's content and type; documents and sheets are exported as `mime`."""
         ...
 
     def create(self, metadata: Json, content: bytes | None) -> Json:
-        """Make a file, or with the type of a folder a folder."""
+        """Create a file, or a folder if the type says so."""
         ...
 
     def update(
         self, file_id: str, changes: Json, content: bytes | None, *, add: str = "", remove: str = ""
     ) -> Json:
-        """Change what is known of a file (`trashed` too), what it holds, and its folders."""
+        """Change a file's metadata (`trashed` too), its content, and its folders."""
         ...
 
     def delete(self, file_id: str) -> None:
-        """Delete a file for ever, past the trash."""
+        """Delete a file permanently, bypassing the trash."""
         ...
 
 
@@ -113,15 +115,15 @@ class Calendars(Protocol):
 
     @property
     def invites(self) -> bool:
-        """Whether those who attend are really told where `notify` says so."""
+        """True if attendees are really notified when `notify` says so."""
         ...
 
     def zone(self, calendar_id: str) -> str:
-        """The time zone of a calendar: Europe/Berlin."""
+        """Return the time zone of a calendar: Europe/Berlin."""
         ...
 
     def calendars(self, *, limit: int, page: str) -> Page:
-        """The calendars that the person sees; one is `primary`."""
+        """Return the calendars that the person sees; one is `primary`."""
         ...
 
     def events(
@@ -136,21 +138,23 @@ class Calendars(Protocol):
         limit: int,
         page: str,
     ) -> Page:
-        """Events that overlap a time (RFC 3339, "" is open), by start; `single` expands series."""
+        """Return events that overlap a time range (RFC 3339, "" is open), by start; `single`
+        expands series.
+        """
         ...
 
     def event(self, calendar_id: str, event_id: str) -> Json:
-        """One event, one occurrence of a series (`<id>_<time>`), or a series."""
+        """Return one event, one occurrence of a series (`<id>_<time>`), or a series."""
         ...
 
     def create(self, calendar_id: str, event: Json, *, notify: str) -> Json:
-        """Add an event; `notify` is whom to tell: all, externalOnly, none."""
+        """Add an event; `notify` is all, externalOnly or none."""
         ...
 
     def update(self, calendar_id: str, event_id: str, changes: Json, *, notify: str) -> Json:
-        """Change fields of an event, a series, or one occurrence; `None` takes a field away.
+        """Change fields of an event, a series, or one occurrence; `None` removes a field.
 
-        With `etag` among the changes it is a `conflict` if the event has another one by now.
+        With `etag` among the changes, an event that has another one by now is a `conflict`.
         """
         ...
 
@@ -163,35 +167,35 @@ class Documents(Protocol):
     """Texts (Docs v1); each is a file of the drive too."""
 
     def document(self, document_id: str) -> Json:
-        """A document with its paragraphs."""
+        """Return a document with its paragraphs."""
         ...
 
     def create(self, title: str, text: str) -> Json:
-        """Make a document."""
+        """Create a document."""
         ...
 
     def append(self, document_id: str, text: str) -> None:
-        """Add text at the end."""
+        """Append text."""
         ...
 
     def replace(self, document_id: str, find: str, new: str, *, match_case: bool) -> int:
-        """Replace each place; how many there were."""
+        """Replace each match; return their number."""
         ...
 
 
 class Sheets(Protocol):
     """Spreadsheets (Sheets v4); each is a file of the drive too.
 
-    Where formulas are kept but not computed, an answer has one key more, `uncomputed`: how many
-    formulas are among the cells it tells of.
+    If formulas are stored but not computed, an answer has the additional key `uncomputed`: the
+    number of formulas among its cells.
     """
 
     def spreadsheet(self, spreadsheet_id: str) -> Json:
-        """Its title and its sheets, without cells."""
+        """Return its title and its sheets, without cells."""
         ...
 
     def values(self, spreadsheet_id: str, range: str, *, render: str, major: str) -> Json:
-        """The cells of a range in A1 notation, as a ValueRange."""
+        """Return the cells of a range in A1 notation as a ValueRange."""
         ...
 
     def write(
@@ -207,7 +211,7 @@ class Sheets(Protocol):
         ...
 
     def create(self, title: str, sheets: Sequence[str]) -> Json:
-        """Make a spreadsheet with these sheets."""
+        """Create a spreadsheet with these sheets."""
         ...
 
     def clear(self, spreadsheet_id: str, range: str) -> Json:
@@ -219,7 +223,7 @@ class Tasks(Protocol):
     """Lists of tasks (Tasks v1)."""
 
     def lists(self, *, limit: int, page: str) -> Page:
-        """The lists; `@default` stands for the first."""
+        """Return the lists; `@default` is the first."""
         ...
 
     def tasks(
@@ -232,11 +236,11 @@ class Tasks(Protocol):
         limit: int,
         page: str,
     ) -> Page:
-        """Tasks in their order; `completed` shows those that are done, too."""
+        """Return tasks in their order; `completed` includes completed ones."""
         ...
 
     def task(self, list_id: str, task_id: str) -> Json:
-        """One task."""
+        """Return one task."""
         ...
 
     def create(self, list_id: str, task: Json, *, parent: str, previous: str) -> Json:
@@ -253,10 +257,10 @@ class Tasks(Protocol):
 
 
 class Office(Protocol):
-    """All of it; a part is opened when it is first asked for.
+    """All services; each is opened at its first use.
 
-    One with `is_shared = True` is an office where others may see what is made; one with
-    `is_absent = True` is not there yet, and made by the first write.
+    With `is_shared = True` others may see what is created; with `is_absent = True` the office does
+    not exist yet and is created by the first write.
     """
 
     @property

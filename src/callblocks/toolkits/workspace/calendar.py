@@ -34,12 +34,12 @@ _TAINT = "calendar of others"
 
 
 def calendar_tools(office: Office) -> tuple[Tool, ...]:
-    """The tools for the calendars of an office."""
+    """Return the tools for the calendars of an office."""
     return (_list(office), _events(office), *event_tools(office))
 
 
 def _list(office: Office) -> Tool:
-    # Of an office that is shared, some calendars are of others, and named by them.
+    # In a shared office some calendars belong to others, who chose their names.
     is_shared: bool = getattr(office, "is_shared", False)
 
     @tool(read_only=True, kind="source" if is_shared else "plain", origin="builtin")

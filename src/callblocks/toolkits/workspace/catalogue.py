@@ -1,11 +1,11 @@
-"""The tools of an office, by name: what a registry knows before any of them is made.
+"""The names of the office tools, which a registry knows before any of them is created.
 
     gmail_*      list, read, send, search              calendar_*   list, events, create, update, …
     drive_*      list, read, create, update, …         docs_*       read, create, append, replace
     sheets_*     read, write, append, create, clear    tasks_*      list, get, create, complete, …
 
-A service's module is imported when one of its tools is asked for. In an office that is shared with
-others, all that changes something reaches out.
+A service's module is imported when one of its tools is requested. In a shared office every changing
+tool counts as reaching others.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("GOOGLE_METHODS", "OFFICE_TOOLS", "SERVICES", "add_workspace_tools", "service_tools")
 
+# The tools of each service; its module has the service's name and makes them.
 SERVICES: dict[str, tuple[str, ...]] = {
     service: tuple(name for name in CATALOGUE if name.startswith(f"{service}_"))
     for service in ("gmail", "drive", "calendar", "docs", "sheets", "tasks")
 }
-"""The tools of each service; its module has the service's name and makes them."""
 
 _WITH_FILES = ("gmail",)
-# Nobody else sees the tasks of an account; but others can assign some, from documents and chats.
+# Nobody else sees an account's tasks, but others can assign some from documents and chats.
 _PRIVATE = ("tasks",)
 
+# Every tool that works on an office.
 OFFICE_TOOLS = tuple(name for names in SERVICES.values() for name in names)
-"""Every tool that works on an office."""
 
 
+# The Google method that corresponds to a tool, which may call others as well.
 GOOGLE_METHODS = {
     "gmail_list": "gmail.users.messages.list",
     "gmail_read": "gmail.users.messages.get",
@@ -70,7 +71,6 @@ GOOGLE_METHODS = {
     "tasks_complete": "tasks.tasks.patch",
     "tasks_delete": "tasks.tasks.delete",
 }
-"""The method of Google's that does what a tool does; it may ask others on the way."""
 
 
 def add_workspace_tools(registry: Registry, office: Office, root: Root) -> None:
@@ -84,18 +84,20 @@ def service_tools(service: str, office: Office, root: Root) -> Iterable[Tool]:
     module = import_module(f"callblocks.toolkits.workspace.{service}")
     make: Callable[..., Iterable[Tool]] = getattr(module, f"{service}_tools")
     made = make(office, root) if service in _WITH_FILES else make(office)
+    # The same tool has other traits in a shared office, where others see or wrote its content; so
+    # the traits are set here and not where the tool is declared.
     if not getattr(office, "is_shared", False):
         return made
     return map(_of_others if service in _PRIVATE else _outward, made)
 
 
 def _outward(tool: Tool) -> Tool:
-    """The tool where others see what it makes: what it adds to a shared file is sent to them."""
+    """Return the tool marked as reaching others: additions to a shared file are sent to them."""
     if tool.traits.read_only:
         return tool
     return replace(tool, traits=replace(tool.traits, open_world=True))
 
 
 def _of_others(tool: Tool) -> Tool:
-    """Return the tool as one that brings text of others: they may have written what it shows."""
+    """Return the tool marked as a source of foreign text."""
     return replace(tool, traits=replace(tool.traits, kind="source"))

@@ -1,4 +1,4 @@
-"""The cells that a model writes: what a spreadsheet can hold, and what would change.
+"""Validation and preview of the cells that a model writes.
 
 A cell is a string, a number, true, false, or null, which leaves it as it is; "" empties it.
 """
@@ -27,9 +27,9 @@ _SHOWN_VALUE = 500
 
 
 def require_cells(values: Rows, start: tuple[int, int] | None) -> None:
-    """Raise `invalid_input` for a cell that no spreadsheet holds; it is named by its place.
+    """Raise `invalid_input` for a cell that no spreadsheet can hold, named by its place.
 
-    `start` is the row and column of the first cell, where that is known.
+    `start` is the row and column of the first cell, if known.
     """
     if not any(values):
         raise _refused("there are no cells in `values`; give rows of cells: [[1, 2], [3]]")
@@ -43,9 +43,9 @@ def require_cells(values: Rows, start: tuple[int, int] | None) -> None:
 
 
 def written_box(place: Range, values: Rows) -> Box:
-    """The box that values take up from the start of a range; they must fit into it.
+    """Return the box of values from the start of a range; they must fit into it.
 
-    A range of one cell is only where they start.
+    A range of a single cell only says where they start.
     """
     top, left = place.start
     box = Box(top, left, top + len(values) - 1, left + max(map(len, values)) - 1)
@@ -61,9 +61,9 @@ def written_box(place: Range, values: Rows) -> Box:
 
 
 def changes_text(box: Box, old: Rows, looks: Rows, new: Rows, entered: str) -> str:
-    """The cells that would change, old and new, for a person to see; `looks` is how old ones look.
+    """Describe the cells that would change, old and new; `looks` is the shown form of old ones.
 
-    The same number may look another way then: `0.5, shown as 50%`.
+    The same number may look different afterwards: `0.5, shown as 50%`.
     """
     read = enter if entered == "USER_ENTERED" else typed
 
@@ -81,7 +81,7 @@ def changes_text(box: Box, old: Rows, looks: Rows, new: Rows, entered: str) -> s
 
 
 def contents_text(start: tuple[int, int], values: Rows) -> str:
-    """The cells that hold something, for a person to see."""
+    """Describe the cells that hold something."""
     held = (
         f"{cell_name(start[0] + number, start[1] + place)}: {_say(value)}"
         for number, row in enumerate(values)
@@ -98,6 +98,7 @@ def _problem(value: CellValue) -> str:
         return ""
     if isinstance(value, float):
         return "" if math.isfinite(value) else "is no finite number"
+    # Above 2**53 integers lose digits in a double. Those that happen to be exact are accepted.
     if abs(value) > 2**53 and not _is_exact(value):
         return f"has more digits than a spreadsheet keeps: {brief(value, 40)}; write it as a string"
     return ""
@@ -128,14 +129,15 @@ def _at(rows: Rows, number: int, place: int) -> CellValue:
 
 
 def _differs(old: CellValue, look: CellValue, new: Cell) -> bool:
+    # In Python `True == 1`, but a cell with TRUE is not one with 1.
     same = old == new.value and isinstance(old, bool) == isinstance(new.value, bool)
-    # A text that begins as a formula does may be either of them.
+    # Text that begins with "=" may be a formula or literal text.
     unsure = isinstance(old, str) and old.startswith("=")
     return not same or unsure or (_is_number(old) and str(look) != shown(new))
 
 
 def _looking(value: CellValue, look: CellValue) -> str:
-    """A cell, and how it looks where that is not as it was typed."""
+    """Describe a cell, with its shown form if that differs from its value."""
     said = _say(value)
     return f"{said}, shown as {look}" if _is_number(value) and str(look) != said else said
 
@@ -155,6 +157,7 @@ def _say(value: CellValue) -> str:
 
 
 def _list(lines: Iterator[str], nothing: str) -> str:
+    # The rest is counted, not built: the preview says how many more cells would change.
     shown = list(islice(lines, _SHOWN))
     more = sum(1 for _ in lines)
     return "\n".join([*shown, f"… and {more:,} more"] if more else shown) or nothing

@@ -35,7 +35,7 @@ _Title = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 def docs_tools(office: Office) -> tuple[Tool, ...]:
-    """The tools for the documents of an office."""
+    """Return the tools for the documents of an office."""
     return (_read(office), _create(office), _append(office), _replace(office))
 
 
@@ -109,7 +109,7 @@ def _append(office: Office) -> Tool:
             raise ToolError("invalid_input", why, text=why)
         held = text_of(document)
         office.documents.append(documentId, f"\n{added}" if held else added)
-        # The answer has its title.
+        # The answer contains its title, which others may have chosen.
         context.taint("documents of others")
         return {**_named(document), "characters": len(held) + bool(held) + len(added)}
 
@@ -163,14 +163,14 @@ def _replace(office: Office) -> Tool:
 
 
 def _other_case(office: Office, document_id: str, find: str) -> str:
-    """What to do where the text is there in other letters: "" where it is not."""
+    """Return a hint if the text occurs in other case; "" if it does not occur."""
     text = text_of(office.documents.document(document_id))
     _, count = replaced(text, find, find, match_case=False)
     return f"with matchCase false it is there {count} times" if count else ""
 
 
 def _plain(text: str) -> str:
-    """Text as a document holds it: line breaks of one kind, and none at the end."""
+    """Normalize line breaks and drop those at the end."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     size = len(encode_text(plain))
     if size > LARGEST:

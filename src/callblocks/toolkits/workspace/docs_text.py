@@ -1,4 +1,4 @@
-"""The text of a document: of one of Google Docs, and with other words in place of some."""
+"""The text of a Google document, and replacement in texts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ("replaced", "text_of")
 
 
 def text_of(document: Json) -> str:
-    """The text, without the line end that every document ends with."""
+    """Return the text without the line end that every document has."""
     return "".join(_texts(document.get("body", {}))).removesuffix("\n")
 
 
 def replaced(text: str, find: str, new: str, *, match_case: bool) -> tuple[str, int]:
-    """A text with `new` at each place of `find`, and how many there were.
+    """Replace `find` by `new`; return the text and the number of matches.
 
-    One that would be too large for a file is refused before it is made.
+    A result that would be too large for a file is refused before it is built.
     """
     pattern = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
     count = sum(1 for _ in pattern.finditer(text))
@@ -52,7 +52,7 @@ def _runs(paragraph: Json) -> Iterator[str]:
 
 
 def _rows(table: Json) -> Iterator[str]:
-    """A row on a line, with a bar between its cells."""
+    """Yield table rows as lines, with a bar between cells."""
     for row in table.get("tableRows", ()):
         cells = ("".join(_texts(cell)) for cell in row.get("tableCells", ()))
         yield " | ".join(" ".join(cell.split()) for cell in cells) + "\n"

@@ -41,7 +41,7 @@ _TAINT = "files of others"
 
 
 def drive_tools(office: Office) -> tuple[Tool, ...]:
-    """The tools for the files of an office."""
+    """Return the tools for the files of an office."""
     return (
         _list(office),
         _read(office),
@@ -97,7 +97,7 @@ def _list(office: Office) -> Tool:
 
 
 def _require_folder(file: Json) -> None:
-    """A file has nothing in it; that must not look like an empty folder."""
+    """Refuse to list a file: the result would look like an empty folder."""
     if file["mimeType"] != FOLDER:
         why = f"{brief(file['name'])} is a file, not a folder; read it with drive_read"
         raise _invalid("folderId", why)

@@ -1,4 +1,4 @@
-"""The tools that make and delete files of the drive."""
+"""The tools that create and delete files of the drive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Encoding = Literal["utf-8", "base64"]
 
 
 def create_tool(office: Office) -> Tool:
-    """`drive_create`."""
+    """Return `drive_create`."""
 
     def reaches(given: Json) -> list[str]:
         mime = type_of(given["name"], given["mimeType"], given["encoding"])
@@ -76,7 +76,7 @@ def create_tool(office: Office) -> Tool:
 
 
 def delete_tool(office: Office) -> Tool:
-    """`drive_delete`."""
+    """Return `drive_delete`."""
 
     def preview(fileId: str, permanent: bool = False) -> str:
         _refuse_root(fileId)
@@ -101,10 +101,11 @@ def delete_tool(office: Office) -> Tool:
             permanent: delete it for ever instead; nothing undoes that
         """
         _refuse_root(fileId)
-        # The answer has its name.
+        # The answer contains its name, which others may have chosen.
         context.taint("files of others")
         if not permanent:
-            # In the trash it could be read as it could not before.
+            # A move to the trash changes the path. A file that a rule hides must not become
+            # readable there, so it must be readable now.
             require_readable(office, context, fileId, below=True)
             with meant_file(office, fileId):
                 file = office.drive.update(fileId, {"trashed": True}, None)

@@ -1,4 +1,4 @@
-"""What a call of a drive tool gives, checked: the type and the bytes of a file, and a search."""
+"""Validation of drive tool inputs: names, types, content and searches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOT_TRASHED = Term("trashed", "=", False)
 
 
 def require_name(name: str, field: str = "name") -> str:
-    """A name that can be kept: not empty, and text."""
+    """Return a valid name: not empty, and Unicode text."""
     if not name.strip():
         raise _invalid(field, "the name is empty")
     try:
@@ -38,7 +38,7 @@ def require_name(name: str, field: str = "name") -> str:
 
 
 def type_of(name: str, mime: str, encoding: str) -> str:
-    """The type of a new file: as given, in short for a folder, as its name says, or plain text."""
+    """Return the type of a new file: as given, guessed from its name, or plain text."""
     if not mime:
         plain = "text/plain" if encoding == "utf-8" else "application/octet-stream"
         return named_type(name) or plain
@@ -52,7 +52,7 @@ def type_of(name: str, mime: str, encoding: str) -> str:
 
 
 def bytes_of(content: str, encoding: str) -> bytes:
-    """What a file shall hold."""
+    """Return the bytes of a new content."""
     given = encode_text(content) if encoding == "utf-8" else decode_base64(content)
     if len(given) > LARGEST:
         raise ToolError(
@@ -63,7 +63,7 @@ def bytes_of(content: str, encoding: str) -> bytes:
 
 
 def search_query(text: str, order: str, context: Context) -> tuple[str, str]:
-    """A search as the drive takes it, and its order: trash is left out unless it is asked for."""
+    """Return a search in Drive's syntax and its order; trash is excluded unless requested."""
     tree = _tree(text, context)
     fields = {term.field for term in terms(tree)}
     if "fullText" in fields and order:

@@ -7,6 +7,7 @@ from callblocks.model.errors import ToolError
 
 __all__ = ("KEYS", "read_order")
 
+# The sort keys.
 KEYS = (
     "createdTime",
     "folder",
@@ -20,11 +21,10 @@ KEYS = (
     "starred",
     "viewedByMeTime",
 )
-"""What files may be ordered by."""
 
 
 def read_order(text: str) -> tuple[tuple[str, bool], ...]:
-    """The keys in turn, each with whether it goes down; `invalid_input` if one is none."""
+    """Return the keys, each with True for descending; `invalid_input` for an unknown one."""
     return tuple(_key(part.split()) for part in text.split(",") if part.strip())
 
 

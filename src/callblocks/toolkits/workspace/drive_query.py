@@ -18,7 +18,7 @@ __all__ = ("And", "Not", "Or", "Query", "Term", "terms", "write_query")
 
 
 class Term(msgspec.Struct, frozen=True, tag="term"):
-    """One comparison; of a collection, `operator` is `in` and the value is the element."""
+    """One comparison; for a collection, `operator` is `in` and the value is the element."""
 
     field: str
     operator: str
@@ -26,19 +26,19 @@ class Term(msgspec.Struct, frozen=True, tag="term"):
 
 
 class Not(msgspec.Struct, frozen=True, tag="not"):
-    """What the item does not find."""
+    """The complement of an item."""
 
     item: Query
 
 
 class And(msgspec.Struct, frozen=True, tag="and"):
-    """What each of two or more items finds."""
+    """The conjunction of two or more items."""
 
     items: tuple[Query, ...]
 
 
 class Or(msgspec.Struct, frozen=True, tag="or"):
-    """What one of two or more items finds."""
+    """The disjunction of two or more items."""
 
     items: tuple[Query, ...]
 
@@ -47,7 +47,7 @@ Query: TypeAlias = Term | Not | And | Or
 
 
 def write_query(query: Query) -> str:
-    """A query in Google's spelling; reading it gives the same tree."""
+    """Write a query in Google's spelling; parsing it gives the same tree."""
     match query:
         case Term(field, "in", value):
             return f"{_quoted(value)} in {field}"
@@ -62,7 +62,7 @@ def write_query(query: Query) -> str:
 
 
 def terms(query: Query) -> Iterator[Term]:
-    """All comparisons of a query."""
+    """Yield all comparisons of a query."""
     match query:
         case Term():
             yield query

@@ -1,7 +1,7 @@
-"""A query in Drive's syntax, read into its tree; what is wrong is named with its place.
+"""Parser of Drive's query syntax, with error positions.
 
-What Google takes in other spellings (double quotes, capitals, a time without quotes, `parents in
-'id'`, a lone `starred`) is read too, and written in the one spelling that it documents.
+Spellings that Google accepts but does not document (double quotes, capitals, a time without quotes,
+`parents in 'id'`, a lone `starred`) are parsed too, and written in the documented one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from callblocks.toolkits.workspace.drive_terms import FIELDS, read_value
 __all__ = ("is_words", "read_query")
 
 
+# Bounds on the text and the depth: parsing, writing and matching of the tree are recursive.
 _LONGEST = 8_000
 _DEEPEST = 30
+# The alternative `odd` matches any other character, so that the tokens cover the whole text and an
+# error can name its position.
 _TOKEN = re.compile(
     r"""\s*(?:(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
     r"""|(?P<sign>!=|<=|>=|[()=<>])|(?P<word>[^\s()'"=<>!]+)|(?P<odd>\S))""",
@@ -45,14 +48,16 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def read_query(text: str) -> Query:
-    """The tree of a query; `invalid_input` names the place where it is none."""
+    """Parse a query; `invalid_input` names the position of an error."""
     if len(text) > _LONGEST:
         raise _fault(f"the query has {len(text)} characters; at most {_LONGEST} are read")
     return _Reader(list(_tokens(text))).whole()
 
 
 def is_words(text: str) -> bool:
-    """Whether a text is words to look for rather than an attempt at the syntax."""
+    """Tell if a text is words to search for rather than an attempt at the syntax."""
+    # Words and syntax share one parameter. A text without any operator is a search for words; as
+    # soon as one stands where an operator belongs, it is parsed, and errors are reported.
     tokens = [token for token in _tokens(text) if token.text not in ("(", ")")]
     return not any(
         token.text in _SIGNS or (token.lower in ("contains", "in") and _stands_between(tokens, at))
@@ -61,7 +66,9 @@ def is_words(text: str) -> bool:
 
 
 def _stands_between(tokens: list[_Token], at: int) -> bool:
-    """Whether the word at a place is an operator: beside a field, or between a field and quotes."""
+    """Tell if the word at a position is an operator: beside a field, or between a field and
+    quotes.
+    """
     before, after = tokens[at - 1] if at else tokens[-1], tokens[at + 1]
     if tokens[at].lower == "contains":
         return before.text in FIELDS or after.kind == "quoted"
@@ -98,6 +105,9 @@ class _Reader:
         return token
 
     def _chain(self) -> Query:
+        # `and` and `or` have the same precedence and associate to the left, as at Google. A run of
+        # one operator becomes one flat node; each change of operator adds a level, which is why
+        # `height` is tracked separately from the nesting of parentheses.
         query, height = self._item(), self._height
         joined = ""
         while self._next.lower in ("and", "or"):
@@ -115,7 +125,7 @@ class _Reader:
         return query
 
     def _grown(self, height: int) -> int:
-        """One level more, while what was read can also be written and walked over."""
+        """Return one level more, within the depth that can be written and traversed recursively."""
         if height >= _DEEPEST:
             words = (
                 f"it is nested deeper than {_DEEPEST}, or changes between `and` and `or` too often"
@@ -162,6 +172,7 @@ class _Reader:
     def _term(self) -> Query:
         field = self._field()
         operator = self._next
+        # A lone `starred` or `trashed` means `= true`; Google accepts that without documenting it.
         if FIELDS[field].stands_alone and operator.lower in ("", "and", "or", ")"):
             return Term(field, "=", True)
         if operator.lower not in FIELDS[field].operators:
@@ -182,6 +193,7 @@ class _Reader:
         quoted = value.kind == "quoted"
         if operator not in FIELDS[field].operators:
             self._refuse(field)
+        # A backslash escapes any character in a quoted value, not only quotes.
         text = _ESCAPE.sub(r"\1", value.text[1:-1]) if quoted else value.text
         try:
             return Term(field, operator, read_value(FIELDS[field], text, quoted=quoted))

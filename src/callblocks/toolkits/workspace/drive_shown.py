@@ -1,10 +1,10 @@
-"""A file of the drive as a model sees it: fewer fields, and what it holds as text.
+"""A file of the drive as shown to a model: fewer fields, and its content as text.
 
-{"id": "1AbC…", "name": "plan.md", "mimeType": "text/markdown", "size": "120",
- "modifiedTime": "2024-05-01T08:30:00.000Z", "parents": ["0A…"], "text": "…",
- "localPath": "office/drive/plan.md"}
+    {"id": "1AbC…", "name": "plan.md", "mimeType": "text/markdown", "size": "120",
+     "modifiedTime": "2024-05-01T08:30:00.000Z", "parents": ["0A…"], "text": "…",
+     "localPath": "office/drive/plan.md"}
 
-`localPath` is where a file of a local office lies in the workspace: other tools take it.
+`localPath` is the path of a local office's file in the workspace, for other tools.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _LISTED = (
 _ALONE = (*_LISTED, "createdTime", "webViewLink")
 _UNFIT = re.compile(r"[^\w.() -]")
 _OFFICE = "application/vnd.openxmlformats-officedocument."
+# File suffixes of exported types.
 ENDINGS = {
     "application/pdf": ".pdf",
     "application/epub+zip": ".epub",
@@ -44,11 +45,10 @@ ENDINGS = {
     "text/markdown": ".md",
     "text/plain": ".txt",
 }
-"""How a file that was exported as one of these types is called at its end."""
 
 
 def shown_page(page: Page, context: Context, *, full: bool) -> Json:
-    """The files of a page; what could not be read on the way is told beside it."""
+    """Return the files of a page; problems become notices."""
     for fault in page.faults:
         context.notice("workspace_damaged", fault)
     files = page.items if full else [_trimmed(file, _LISTED) for file in page.items]
@@ -56,14 +56,14 @@ def shown_page(page: Page, context: Context, *, full: bool) -> Json:
 
 
 def shown_file(file: Json, *, full: bool) -> Json:
-    """One file, without what it holds."""
+    """Return one file without its content."""
     return file if full else _trimmed(file, _ALONE)
 
 
 def shown_content(file: Json, content: bytes, mime: str, context: Context, *, full: bool) -> Json:
-    """One file with its text; what is no text is kept as an artifact."""
+    """Return one file with its text; binary content is kept as an artifact."""
     shown = dict(file) if full else _trimmed(file, _LISTED)
-    # An export may start with a mark of its encoding, and end lines as Windows does.
+    # An export may start with a byte order mark and have Windows line ends.
     if is_native(file["mimeType"]) and is_text(content):
         return {**shown, "text": content.decode("utf-8-sig").replace("\r\n", "\n")}
     if is_text(content):
@@ -78,7 +78,7 @@ def shown_content(file: Json, content: bytes, mime: str, context: Context, *, fu
 
 
 def kind_of(file: Json) -> str:
-    """What a file is, for a person who is asked: its name in quotes, its type and its size."""
+    """Describe a file for a person: its name in quotes, its type and its size."""
     name = whole(file["name"])
     if file["mimeType"] == FOLDER:
         return f"the folder {name}"

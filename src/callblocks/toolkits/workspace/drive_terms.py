@@ -1,4 +1,4 @@
-"""The fields that Drive's search knows, how each is compared, and with what values.
+"""The fields of Drive's search, their operators and values.
 
 name mimeType                                   contains = !=            text
 fullText                                        contains                 words, or "a phrase"
@@ -18,14 +18,14 @@ __all__ = ("FIELDS", "Field", "read_time", "read_value")
 
 
 class Field(msgspec.Struct, frozen=True):
-    """What a field is compared by, and with what."""
+    """The operators of a field, and the kind of its values."""
 
     kind: Literal["text", "time", "truth", "members"]
     operators: tuple[str, ...]
 
     @property
     def stands_alone(self) -> bool:
-        """Whether the field by itself means `= true`."""
+        """True if the field by itself means `= true`."""
         return self.kind == "truth"
 
 
@@ -34,6 +34,7 @@ _TIME = Field("time", ("<", "<=", "=", "!=", ">=", ">"))
 _TRUTH = Field("truth", ("=", "!="))
 _MEMBERS = Field("members", ("in",))
 
+# The fields by name.
 FIELDS = {
     "name": _TEXT,
     "fullText": Field("text", ("contains",)),
@@ -49,11 +50,10 @@ FIELDS = {
     "writers": _MEMBERS,
     "readers": _MEMBERS,
 }
-"""The fields by name."""
 
 
 def read_value(field: Field, text: str, *, quoted: bool) -> str | bool:
-    """The value that a field is compared with; `ValueError` says why it is none."""
+    """Parse the value of a field; `ValueError` with the reason."""
     match field.kind:
         case "truth":
             if text.lower() not in ("true", "false"):
@@ -68,7 +68,7 @@ def read_value(field: Field, text: str, *, quoted: bool) -> str | bool:
 
 
 def read_time(text: str) -> str:
-    """A moment as Drive compares it: UTC, without fractions beyond thousandths."""
+    """Return a time as Drive compares it: UTC, in milliseconds."""
     try:
         moment = datetime.fromisoformat(text)
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What becomes of a file that is thrown away, brought back or moved, for a person who is asked."""
+"""Previews of trashing, restoring and moving a file, for the person who approves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 20
 
 
 def trashing_text(office: Office, file: Json) -> str:
-    """What it means to throw a file away."""
+    """Describe the effect of trashing a file."""
     if file.get("explicitlyTrashed"):
         return f"{kind_of(file)} is in the trash already"
     if file.get("trashed"):
@@ -26,7 +26,7 @@ def trashing_text(office: Office, file: Json) -> str:
 
 
 def restoring_text(office: Office, file: Json, folder: str) -> str:
-    """What it means to bring a file back; `folder` is where it is moved to then, or ""."""
+    """Describe the effect of restoring a file; `folder` is where it is moved to as well, or ""."""
     if not file.get("trashed"):
         return f"{kind_of(file)} is not in the trash"
     told = f"bring back from the trash {kind_of(file)}"
@@ -36,21 +36,21 @@ def restoring_text(office: Office, file: Json, folder: str) -> str:
 
 
 def moving_text(office: Office, file: Json, folder: str) -> str:
-    """What it means to move a file to another folder."""
+    """Describe the effect of moving a file."""
     told = f"it moves to {kind_of(office.drive.file(folder))}"
-    # At Google, what was thrown away by itself stays so wherever it is.
+    # At Google an explicitly trashed file stays in the trash wherever it is moved.
     stays = file.get("explicitlyTrashed") and not isinstance(office.drive, Placed)
     return f"{told}, out of the trash" if file.get("trashed") and not stays else told
 
 
 def inside_text(office: Office, file: Json) -> str:
-    """What goes with a folder, by name as far as there is room; "" for a file."""
+    """Describe the content of a folder, as far as there is room; "" for a file."""
     if file["mimeType"] != FOLDER:
         return ""
     inside = Term("parents", "in", file["id"])
     query = And((inside, Term("trashed", "=", bool(file.get("trashed")))))
     page = office.drive.files(query=write_query(query), order="name", limit=_COUNTED, page="")
-    # What was thrown away before lies in the trash by itself.
+    # In a local office, items that were trashed before lie in the trash by themselves.
     is_apart = isinstance(office.drive, Placed)
     found = [one for one in page.items if not (is_apart and one.get("explicitlyTrashed"))]
     more = "more than " if page.next else ""
@@ -60,7 +60,7 @@ def inside_text(office: Office, file: Json) -> str:
 
 
 def _has_folder(office: Office, file: Json) -> bool:
-    """Whether the folder that a file was in is still there."""
+    """Tell if the former folder of a file still exists."""
     try:
         return not any(office.drive.file(one).get("trashed") for one in file.get("parents", ()))
     except ToolError:

@@ -1,4 +1,4 @@
-"""The types of files that a drive treats in a way of their own.
+"""File types with special treatment.
 
 folder        holds files
 document      a text; it has no bytes of its own and is exported, as Markdown by default
@@ -9,14 +9,15 @@ from __future__ import annotations
 
 __all__ = ("DOCUMENT", "EXPORTS", "FOLDER", "LARGEST", "SPREADSHEET", "is_native")
 
+# Size limit in bytes of a file that is read or written.
 LARGEST = 25 * 1024 * 1024
-"""The most bytes of one file that are read or written."""
 
 _NATIVE = "application/vnd.google-apps."
 FOLDER = f"{_NATIVE}folder"
 DOCUMENT = f"{_NATIVE}document"
 SPREADSHEET = f"{_NATIVE}spreadsheet"
 
+# Default export types of files without bytes of their own.
 EXPORTS = {
     DOCUMENT: "text/markdown",
     SPREADSHEET: "text/csv",
@@ -24,9 +25,8 @@ EXPORTS = {
     f"{_NATIVE}drawing": "image/png",
     f"{_NATIVE}script": f"{_NATIVE}script+json",
 }
-"""What a file without bytes of its own is read as, where nothing else is asked for."""
 
 
 def is_native(mime: str) -> bool:
-    """Whether files of this type have no bytes of their own: they are exported."""
+    """Tell if files of this type have no bytes of their own and are exported."""
     return mime.startswith(_NATIVE)

@@ -1,4 +1,4 @@
-"""The tool that changes a file of the drive: what it holds, its name, its folder."""
+"""The tool that changes a file of the drive: its content, its name, its folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_LINES = 500_000
 
 
 def update_tool(office: Office) -> Tool:
-    """`drive_update`."""
+    """Return `drive_update`."""
 
     def preview(
         fileId: str,
@@ -96,7 +96,7 @@ def update_tool(office: Office) -> Tool:
         changes = _changes(name, mimeType, description, trashed, folderId)
         held = _held(content, encoding, changes, folderId)
         if name or folderId or trashed:
-            # Elsewhere it could be read as it could not before.
+            # A move changes the path. A file that a rule hides must not become readable elsewhere.
             require_readable(office, context, fileId, below=True)
         with meant_file(office, fileId, folderId):
             add, remove = "", ""
@@ -106,7 +106,7 @@ def update_tool(office: Office) -> Tool:
                     _refuse_content(file)
                 add, remove = _move(office, file, folderId)
             changed = office.drive.update(fileId, changes, held, add=add, remove=remove)
-        # The answer says more of the file than the call did.
+        # The answer says more about the file than the call did.
         context.taint("files of others")
         return shown_file(changed, full=full)
 
@@ -132,7 +132,7 @@ def _changes(
 
 
 def _held(content: str | None, encoding: str, changes: Json, folder: str) -> bytes | None:
-    """What the file shall hold; nothing at all to change is refused."""
+    """Return the new content; refuse a call that changes nothing."""
     if content is None and not changes and not folder:
         raise ToolError("invalid_input", "nothing to change was given: content, name, folderId …")
     return None if content is None else bytes_of(content, encoding)
@@ -147,7 +147,7 @@ def _refuse_content(file: Json) -> None:
 
 
 def _new_place(office: Office, file_id: str, folder: str, name: str) -> list[str]:
-    """Where a file lies after it was moved or renamed; none where it is not."""
+    """Return the paths of a file after a move or rename; none if it stays."""
     if not folder and not name:
         return []
     try:
@@ -159,7 +159,7 @@ def _new_place(office: Office, file_id: str, folder: str, name: str) -> list[str
 
 
 def _move(office: Office, file: Json, folder: str) -> tuple[str, str]:
-    """The folder that a file comes into, and those that it leaves."""
+    """Return the folder that a file enters, and those that it leaves."""
     parents: list[str] = file.get("parents", [])
     if folder == "root":
         folder = office.drive.file(folder)["id"]

@@ -1,4 +1,4 @@
-"""The day on which a task is due: only the date counts, as in Google Tasks.
+"""The due date of a task: only the date counts, as in Google Tasks.
 
 2030-01-31                   or a time of that day:
 2030-01-31T15:00:00+01:00    the day as it is written
@@ -20,7 +20,7 @@ _MOMENT = re.compile(_DAY.pattern + r"[Tt ].+")
 
 
 def read_day(text: str, field: str) -> str:
-    """The date in a text, such as 2030-01-31; "" stays so. `invalid_input` for another text."""
+    """Return the date in a text; "" stays "". `invalid_input` for another text."""
     text = text.strip()
     if not text:
         return ""
@@ -36,10 +36,10 @@ def read_day(text: str, field: str) -> str:
 
 
 def day_start(day: str) -> str:
-    """The start of a date, as Google writes the day of a task; "" stays so."""
+    """Return the start of a date in Google's form; "" stays ""."""
     return f"{day}T00:00:00.000Z" if day else ""
 
 
 def day_end(day: str) -> str:
-    """The end of a date: with it as the last moment, tasks of that day are found."""
+    """Return the end of a date, as an inclusive upper bound."""
     return f"{day}T23:59:59.999Z" if day else ""

@@ -1,4 +1,4 @@
-"""What a person who types a value into a cell means by it (`USER_ENTERED`).
+"""Interpretation of a value that a person types into a cell (`USER_ENTERED`).
 
     12   -3.5   1e3   1,234.5     numbers           TRUE   false    booleans
     12%  $1,234.50                numbers, with the pattern that shows them so
@@ -6,7 +6,7 @@
     '007                          text: 007
     2030-01-31   3/1/2030         dates: they stay as typed, and so readable
 
-Everything else is text, also a number of more than 15 digits: it would lose its end.
+Everything else is text, also a number of more than 15 digits, which would lose its end.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ __all__ = ("Cell", "Kind", "Value", "enter", "rendered", "shown", "typed")
 Kind: TypeAlias = Literal["text", "number", "boolean", "formula"]
 Value: TypeAlias = str | int | float | bool
 
+# A double keeps 15 significant decimal digits; more would change the number silently.
 _DIGITS = 15
 _NUMBER = re.compile(
     r"([+-]?)([$€£¥]?)([0-9]{1,3}(?:,[0-9]{3})+|[0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?(%?)"
@@ -29,7 +30,7 @@ _SIGNS = "$€£¥"
 
 
 class Cell(msgspec.Struct, frozen=True, gc=False):
-    """What a cell holds; `pattern` is how a number is shown: `0%`, `$#,##0.00`."""
+    """The content of a cell; `pattern` is the number format: `0%`, `$#,##0.00`."""
 
     value: Value
     kind: Kind
@@ -37,17 +38,19 @@ class Cell(msgspec.Struct, frozen=True, gc=False):
 
 
 def typed(value: Value) -> Cell:
-    """A cell that holds a value as it is (`RAW`)."""
+    """Return a cell that holds a value as it is (`RAW`)."""
     if isinstance(value, str):
         return Cell(value, "text")
     if isinstance(value, bool):
         return Cell(value, "boolean")
+    # Whole numbers become integers, so that 3.0 is shown as 3. Above 2**53 not every integer is a
+    # double, and the conversion would invent digits.
     whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
     return Cell(int(value) if whole else value, "number")
 
 
 def enter(value: Value) -> Cell:
-    """A cell that holds what somebody means who types this."""
+    """Return a cell with the value that a typed text means."""
     if not isinstance(value, str):
         return typed(value)
     if value.startswith("=") and len(value) > 1:
@@ -61,12 +64,12 @@ def enter(value: Value) -> Cell:
 
 
 def rendered(cell: Cell, render: str) -> Value:
-    """A cell as a reader asked for it: FORMATTED_VALUE, UNFORMATTED_VALUE or FORMULA."""
+    """Return a cell as FORMATTED_VALUE, UNFORMATTED_VALUE or FORMULA."""
     return shown(cell) if render == "FORMATTED_VALUE" else cell.value
 
 
 def shown(cell: Cell) -> str:
-    """A cell as a person sees it."""
+    """Return a cell as a person sees it."""
     value = cell.value
     if isinstance(value, bool):
         return str(value).upper()
@@ -81,9 +84,10 @@ def _number(word: str) -> Cell | None:
         return None
     sign, currency, whole, part, power, percent = found.groups(default="")
     digits = (whole + part[1:]).replace(",", "")
+    # Grouping and decimals alone are no number, and `$5%` means nothing.
     if not digits or len(digits.strip("0")) > _DIGITS or (currency and percent):
         return None
-    # A percentage is not divided where it need not be: 7.1% is 0.071, as that would be read.
+    # The exponent is changed instead of dividing by 100: 7.1 / 100 is 0.07099999999999999.
     power = power or ("e-2" if percent else "")
     number = float(f"{sign}{whole.replace(',', '')}{part}{power}")
     number = number / 100 if percent and power != "e-2" else number
@@ -94,7 +98,8 @@ def _number(word: str) -> Cell | None:
 
 
 def _pattern(currency: str, grouped: bool, part: str, percent: str) -> str:
-    """How such a number is shown from then on; "" for a plain one."""
+    """Return the number format of a typed number; "" for a plain one."""
+    # Spreadsheets show two decimals as soon as one was typed.
     end = ".00" if part[1:] else ""
     if percent:
         return f"0{end}%"

@@ -1,8 +1,8 @@
-"""What a model says of an event, checked, and written as Google's fields.
+"""Validation of an event's fields from a model, and conversion to Google's form.
 
-Every check is made here, once for all offices: times that make sense together, zones that there
-are, rules that can be followed, people that have an address, and text without control characters.
-A field that is not given (`None`) is not among the fields.
+All checks are made here, once for all backends: consistent times, known zones, rules that can be
+followed, people with an address, text without control characters. A field that is `None` is left
+out.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from callblocks.toolkits.workspace.times import (
 
 __all__ = ("Said", "changed_fields", "new_fields", "plain_text")
 
-# What no program shows: a tab and a line break are fine.
+# Control characters that no program shows, except tabs and line breaks.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _DAY = timedelta(days=1)
+# Google's limit in minutes: four weeks.
 _LONGEST_REMINDER = 40_320
-"""Minutes: four weeks, as at Google."""
 
 _MOST_REMINDERS = 5
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call says of an event."""
+    """The fields of an event in a call."""
 
     summary: str | None = None
     start: Given | None = None
@@ -56,12 +56,14 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_fields(said: Said, calendar_zone: Callable[[], str]) -> Json:
-    """The fields of a new event; `calendar_zone` is asked where no zone is given."""
+    """Return the fields of a new event; `calendar_zone` is called if no zone is given."""
     assert said.start is not None
     assert said.end is not None
     start = read_time(said.start, "start")
     end = read_time(said.end, "end")
     zone = _zone(said, start, end)
+    # A series needs a zone even if its start has an offset: the offset is that of one day, and the
+    # occurrences follow the clocks.
     if not zone and (not start.is_settled or (said.recurrence and not start.is_day)):
         zone = calendar_zone()
     start, end = _settled(start, end, zone)
@@ -69,11 +71,13 @@ def new_fields(said: Said, calendar_zone: Callable[[], str]) -> Json:
     fields = _plain_fields(said) | {"start": point_of(start), "end": point_of(end)}
     if said.recurrence:
         fields["recurrence"] = recurrence_of(said.recurrence, start)
+    # Empty fields are left out for a new event. In a change they are kept, because there "" removes
+    # a value.
     return {name: value for name, value in fields.items() if value not in ("", [], None)}
 
 
 def changed_fields(said: Said, old: Json, calendar_zone: Callable[[], str]) -> Json:
-    """The fields of an event that a call changes, each with its new value."""
+    """Return the changed fields of an event with their new values."""
     fields = _plain_fields(said)
     if said.attendees is not None:
         fields["attendees"] = _answered(fields["attendees"], old.get("attendees", []))
@@ -96,7 +100,7 @@ def changed_fields(said: Said, old: Json, calendar_zone: Callable[[], str]) -> J
 
 
 def plain_text(field: str, text: str) -> str:
-    """Text with plain line breaks; other control characters are refused."""
+    """Normalize line breaks; refuse other control characters."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     found = _CONTROL.search(lines)
     if found:
@@ -117,7 +121,8 @@ def _plain_fields(said: Said) -> Json:
 
 
 def _people(given: str | list[str | dict[str, Any]]) -> list[Json]:
-    """Those who attend, each once; Google's own form, `{"email": …}`, is taken too."""
+    """Return the attendees, each once; Google's own form, `{"email": …}`, is accepted too."""
+    # Keyed by the folded address: the same person twice would get two invitations.
     people: dict[str, Json] = {}
     for one in [given] if isinstance(given, str) else given:
         text = one if isinstance(one, str) else str(one.get("email") or brief(one))
@@ -136,8 +141,9 @@ def _known_of(person: dict[str, Any]) -> Json:
 
 
 def _answered(people: list[Json], old: list[Json]) -> list[Json]:
-    """Those who attend, with what is known of those who did before: their answers above all."""
+    """Return the attendees with the known data of those who attended before, such as answers."""
     known = {str(one.get("email", "")).casefold(): one for one in old}
+    # The new data wins over the old, field by field; the answer of a person who stays is kept.
     return [known.get(one["email"].casefold(), {}) | one for one in people]
 
 
@@ -152,7 +158,7 @@ def _reminders(minutes: list[int]) -> Json:
 
 
 def _zone(said: Said, start: Time, end: Time) -> str:
-    """The zone that the call names, beside the times or in them."""
+    """Return the zone that the call names, beside the times or in them."""
     if said.timeZone:
         find_zone(said.timeZone)
     return said.timeZone or start.zone or end.zone
@@ -164,13 +170,15 @@ def _settled(start: Time, end: Time, zone: str) -> tuple[Time, Time]:
             "end", "start and end are both days, or both times; a day and a time do not go together"
         )
     first = settle(start, zone)
-    # An end without an offset is where the start is.
+    # An end without an offset is in the zone of the start.
     if not end.is_settled and not end.zone and not zone and isinstance(first.value, datetime):
         assert isinstance(end.value, datetime)
         return first, Time(end.value.replace(tzinfo=first.value.tzinfo))
     return first, settle(end, zone)
 
 
+# Google's end of a whole-day event is exclusive, so it must be after the start. A timed event may
+# have no length.
 def _require_order(start: Time, end: Time) -> None:
     first, last = start.value, end.value
     if isinstance(first, datetime) and isinstance(last, datetime):
@@ -185,7 +193,7 @@ def _require_order(start: Time, end: Time) -> None:
 
 
 def _moved(said: Said, old: Json, calendar_zone: Callable[[], str]) -> tuple[Time, Time]:
-    """Both times of an event of which one or both are new; without an end, the length stays."""
+    """Return both times of a changed event; without a new end, the length stays."""
     before, after = _known(old["start"]), _known(old["end"])
     start = before if said.start is None else read_time(said.start, "start")
     end = None if said.end is None else read_time(said.end, "end")
@@ -203,12 +211,13 @@ def _end_after(start: Time, before: Time, after: Time) -> Time:
         if isinstance(before.value, datetime) and isinstance(after.value, datetime):
             return Time(_later(start.value, after.value - before.value), start.zone)
         raise invalid("end", "the event was for whole days; say when it ends now")
+    # A timed event that becomes a whole-day event gets one day.
     days = after.value.toordinal() - before.value.toordinal() if before.is_day else 1
     return Time(start.value + timedelta(days=days))
 
 
 def _later(start: datetime, length: timedelta) -> datetime:
-    """So much real time later, whatever the clocks do meanwhile."""
+    """Add elapsed time, across clock changes."""
     return (start.astimezone(UTC) + length).astimezone(start.tzinfo)
 
 
@@ -226,6 +235,7 @@ def _recurrence(
             "recurrence",
             f"this is one occurrence; give the id of its series, {old['recurringEventId']}",
         )
+    # The rule is checked against the start that the event will have, not the one it had.
     start = _known(fields.get("start") or old["start"])
     if given and not start.is_day and not start.zone:
         start = settle(start, calendar_zone())

@@ -1,4 +1,4 @@
-"""Events as a model sees them, and as a person does who is asked about a change.
+"""Events as shown to a model, and to a person who approves a change.
 
 Crew meeting, 2026-11-16T09:00:00+01:00 to 09:45 (Europe/Berlin), with 3 people
 - location: Old quay
@@ -40,7 +40,7 @@ _LONGEST = 5_000
 
 
 def shown_event(event: Json, full: bool, zone: str = "") -> Json:
-    """What a model needs of an event, with the times in its own zone or in `zone`; or all of it."""
+    """Return the relevant fields of an event, with times in its own zone or in `zone`; or all."""
     if full:
         return event
     shown = {name: event[name] for name in _EVENT if event.get(name)}
@@ -54,13 +54,13 @@ def shown_event(event: Json, full: bool, zone: str = "") -> Json:
 
 
 def shown_time(point: Json, zone: str = "") -> Json:
-    """A start or an end whose offset is that of the zone beside it: its own, or `zone`."""
+    """Return a start or end with the offset of its zone, or of `zone`."""
     name = zone or str(point.get("timeZone") or "")
     if is_day(point) or not name:
         return point
     try:
         moment = datetime.fromisoformat(point["dateTime"]).astimezone(find_zone(name))
-    # A zone of a file's own making, or the end of all days.
+    # A zone that a file defines itself, or a time at the end of the calendar.
     except (ToolError, KeyError, ValueError, OverflowError):
         return point
     said = point_of(Time(moment, name))
@@ -68,12 +68,12 @@ def shown_time(point: Json, zone: str = "") -> Json:
 
 
 def shown_calendar(calendar: Json, full: bool) -> Json:
-    """What a model needs of a calendar, or all that is known."""
+    """Return the relevant fields of a calendar, or all."""
     return calendar if full else _chosen(calendar, _CALENDAR)
 
 
 def event_text(event: Json) -> str:
-    """An event in one line: what, when, with how many."""
+    """Describe an event in one line: title, time, number of attendees."""
     title = event.get("summary") or "(no title)"
     people = len(event.get("attendees", []))
     told = f", with {people} {'person' if people == 1 else 'people'}" if people else ""
@@ -83,7 +83,7 @@ def event_text(event: Json) -> str:
 
 
 def change_text(old: Json, new: Json) -> str:
-    """The fields that differ, as they are and as they will be."""
+    """Describe the fields that differ, before and after."""
     lines: list[str] = []
     for name in _FIELDS:
         if name not in new or old.get(name) == new[name]:
@@ -97,7 +97,7 @@ def change_text(old: Json, new: Json) -> str:
 
 
 def told_text(people: list[Json], notify: str, invites: bool) -> str:
-    """Who is told of a change, by address."""
+    """Describe who is notified of a change, by address."""
     addresses = dict.fromkeys(str(one.get("email", "")) for one in people)
     if not addresses or notify == "none":
         return "nobody is told"
@@ -149,7 +149,7 @@ def _reminders(value: Json) -> str:
 
 
 def _moment(point: Json) -> str:
-    """A time as the clocks show it where the event is."""
+    """Return a time as local time of the event."""
     if is_day(point):
         return str(point["date"])
     said = shown_time(point)

@@ -1,7 +1,6 @@
 """The tools that change events: create, update and delete.
 
-A person who is asked before a change sees the event, each field as it is and as it will be, and
-who gets an email about it.
+The person who approves a change sees the event, each field before and after, and who gets an email.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from callblocks.tools.tool import Tool
 
 __all__ = ("EventCalendar", "event_tools")
 
+# The id of a calendar.
 EventCalendar: TypeAlias = Annotated[str, Field(min_length=1, max_length=1100)]
-"""The id of a calendar."""
 
 _Id = Annotated[str, Field(min_length=1, max_length=1100)]
 _Notify = Literal["none", "all", "externalOnly"]
@@ -45,7 +44,7 @@ _TAINT = "calendar of others"
 
 
 def event_tools(office: Office) -> tuple[Tool, ...]:
-    """The tools that change the events of an office."""
+    """Return the tools that change the events of an office."""
     return (_create(office), _update(office), _delete(office))
 
 
@@ -118,7 +117,7 @@ def _update(office: Office) -> Tool:
     def preview(eventId: str, **given: object) -> str:
         return _change_preview(office, eventId, given)
 
-    # It answers with all of the event, which others may have written.
+    # The answer contains the whole event, which others may have written.
     @tool(
         destructive=True,
         open_world=True,
@@ -225,10 +224,10 @@ def _zone_of(office: Office, calendar: str) -> Callable[[], str]:
 
 
 def _made(office: Office, calendar: str, fields: Json, notify: str, key: str) -> Json:
-    """The new event; a call that is repeated after a crash finds the one it made.
+    """Create the event; a call that is repeated after a crash finds the one it made.
 
-    This is why `calendar_create` is idempotent: the same call of the same turn has the same key,
-    and so the same id for its event. Another call has another key, and adds another event.
+    This makes `calendar_create` idempotent: the same call of the same turn has the same key, and so
+    the same event id. Another call has another key, and adds another event.
     """
     if not key:
         return office.calendars.create(calendar, fields, notify=notify)
@@ -238,10 +237,13 @@ def _made(office: Office, calendar: str, fields: Json, notify: str, key: str) ->
     except ToolError as error:
         if error.code != "conflict":
             raise
+        # A conflict on our own id means that an earlier run of this very call created the event.
         return office.calendars.event(calendar, id)
 
 
 def _own_id(key: str, fields: Json) -> str:
+    # The fields are part of the id: a model that corrects its call within the same turn must not
+    # get the first event back. Hex digits are valid in Google's base32hex alphabet of ids.
     said = json.dumps([key, fields], sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()[:32]
 
@@ -262,10 +264,10 @@ def _present(office: Office, calendar: str, id: str) -> Json:
 
 
 def _changes(office: Office, calendar: str, id: str, said: Said) -> tuple[Json, Json]:
-    """The event as it is, and what is to be changed of it."""
+    """Return the event as it is, and its changes."""
     old = _event(office, calendar, id) if said.status else _present(office, calendar, id)
     changes = changed_fields(said, old, _zone_of(office, calendar))
-    # Computed from what the event was: nobody must have changed it meanwhile.
+    # These changes are computed from the old event, so it must not have changed meanwhile (etag).
     derived = said.attendees is not None or (said.start is None) != (said.end is None)
     return old, changes | {"etag": old["etag"]} if derived and old.get("etag") else changes
 

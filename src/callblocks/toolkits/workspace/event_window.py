@@ -1,6 +1,6 @@
-"""The time that a list of events is asked for: `timeMin` and `timeMax`, as Google takes them.
+"""The time range of a list of events: `timeMin` and `timeMax`, as Google takes them.
 
-A day as `timeMin` is its start, as `timeMax` its end: from 2026-11-16 to 2026-11-16 is that day.
+A date as `timeMin` is its start, as `timeMax` its end: from 2026-11-16 to 2026-11-16 is that day.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def window_of(
 
 
 class _Zones:
-    """Asks for the zone of the calendar at most once, and only if it matters."""
+    """The zone of the calendar, requested at most once and only if it matters."""
 
     def __init__(self, zone: str, calendar_zone: Callable[[], str]) -> None:
         self._zone = zone

@@ -1,6 +1,6 @@
-"""One example for each of the 37 tool types: an input that runs on the sample office.
+"""One example for each tool type: an input that runs on the sample office.
 
-`callblocks tools NAME` shows it in every dialect, and the pages of the catalogue are made of it.
+`callblocks tools NAME` shows it in every dialect, and the pages of the catalogue are made from it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from callblocks.model.calls import Call
 
 __all__ = ("EXAMPLES", "example_call")
 
+# The input of an example by the name of its tool, in the order of the catalogue.
 EXAMPLES: dict[str, dict[str, Any]] = {
     "api_call": {"url": "http://tides.example/api/low-water?date=2026-11-20"},
     "file_ingest": {"path": "office/drive/price-list.html"},
@@ -98,10 +99,9 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "tasks_delete": {"taskListId": "ferryoffice", "taskId": "sendglove"},
     "terminal_execute": {"command": "cat office/drive/Boat/engine-log.txt | wc -l", "timeout": 30},
 }
-"""The input of an example, by the name of its tool; in the order of the catalogue."""
 
 
 def example_call(name: str) -> Call | None:
-    """The example of a tool as a call, if it has one."""
+    """Return the example of a tool as a call, if it has one."""
     given = EXAMPLES.get(name)
     return None if given is None else Call(id=name.replace("_", "-"), name=name, input=given)

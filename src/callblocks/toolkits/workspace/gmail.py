@@ -39,7 +39,7 @@ _TAINT = "mail of others"
 
 
 def gmail_tools(office: Office, root: Root) -> tuple[Tool, ...]:
-    """The tools for the mail of an office; attachments are files of the workspace `root`."""
+    """Return the mail tools of an office; attachments are files of the workspace `root`."""
     return (_list(office), _read(office), _send(office, root), _search(office))
 
 
@@ -202,7 +202,8 @@ def _send(office: Office, root: Root) -> Tool:
 
 
 def _require_readable(office: Office, given: Iterable[str], root: Root, context: Context) -> None:
-    """To send a file is to read it: what keeps `file_read` from it keeps it from a mail."""
+    """Refuse attachments that the policy does not let the call read: sending a file reads it."""
+    # The real path is judged, after links and drive ids are resolved.
     for real in (path for one in given for path in real_paths(office, root, one)):
         refusal = context.path_refusal(real)
         if refusal is not None:
@@ -220,9 +221,10 @@ def _listed(office: Office, context: Context, page: Page, full: bool) -> Json:
 
 
 def _tell_faults(office: Office, context: Context) -> None:
-    """Say which files of a local office were left out."""
+    """Add notices for files of a local office that were left out."""
     faults: list[str] = list(getattr(office.mail, "faults", ()))
     if faults:
+        # Five names at most: a damaged mailbox must not fill the answer.
         named = "; ".join(brief(one, 120)[1:-1] for one in faults[:5])
         context.notice(
             "workspace_damaged",

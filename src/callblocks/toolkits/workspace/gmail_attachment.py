@@ -1,4 +1,4 @@
-"""A file that hangs on a message: its text where it is text, else a file kept with the outcome."""
+"""An attachment of a message: its text, or a kept file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}$")
 
 
 def attachment_output(mail: Mail, resource: Json, wanted: str, context: Context) -> Json:
-    """What a model gets for an attachment, by its id or by its file name."""
+    """Return an attachment for a model, by its id or by its file name."""
     found = _find(resource, wanted)
     content = _fetch(mail, resource, str(found["attachmentId"]))
     output: Json = {
@@ -45,7 +45,7 @@ def _find(resource: Json, wanted: str) -> Json:
         for one in known:
             if one[key] == wanted:
                 return one
-    # Gmail gives an attachment another id each time, and takes the old ones, too.
+    # Gmail returns another id for an attachment each time, and accepts the old ones too.
     return {"attachmentId": wanted, "filename": "attachment", "mimeType": ""}
 
 
@@ -69,7 +69,7 @@ def _text(mime: str, content: bytes) -> str | None:
 
 
 def _safe_name(name: str) -> str:
-    """The name for the kept file: that of the sender where it is a plain one."""
+    """Return the name of the kept file: the sender's, if it is a plain one."""
     if _FILE_NAME.fullmatch(name):
         return name
     ending = _ENDING.search(name)

@@ -1,9 +1,9 @@
-"""The files that are sent along with a mail: those of the workspace, and those of the drive.
+"""The attachments of an outgoing mail: files of the workspace and of the drive.
 
     reports/may.pdf      a path of the workspace
     drive:1AbC…          a file of the drive by its id; without `drive:` if no path is called so
 
-A document of the drive is sent as Markdown, a spreadsheet for Excel.
+A document of the drive is sent as Markdown, a spreadsheet as an Excel file.
 """
 
 from __future__ import annotations
@@ -31,32 +31,35 @@ _EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 def attached(office: Office, root: Root, given: Sequence[str]) -> Iterator[Attachment]:
-    """The files one after the other: no more is read than can be sent."""
+    """Yield the files one by one, and stop at the size limit."""
     from callblocks.toolkits.workspace.mime import require_size
 
     total = 0
     for one in given:
         file = _drive_file(office, root, one)
         found = _of_path(root, one) if file is None else _of_drive(office, file)
-        # In base64, three bytes become four.
+        # Base64 turns three bytes into four.
         total += len(found.content) * 4 // 3
+        # Checked after each file, so that a list of large files is not read into memory as a whole.
         require_size(total)
         yield found
 
 
 def real_paths(office: Office, root: Root, given: str) -> list[str]:
-    """The paths of the workspace that are read, for a policy to judge."""
+    """Return the workspace paths that are read, for a policy to judge."""
     file = _drive_file(office, root, given)
     paths = [given] if file is None else paths_of(office, file["id"])
     return [real for real in map(root.resolve, paths) if real is not None]
 
 
 def carried_paths(root: Root, given: dict[str, Any]) -> list[str]:
-    """Return the paths of what leaves with a mail.
+    """Return the paths of everything that leaves with a mail.
 
-    What is no file of the workspace is one of the office. An answer has the subject of the mail
-    that it answers.
+    An attachment that is no file of the workspace is one of the office. A reply carries the subject
+    of the answered mail.
     """
+    # Called for the policy, before approval, so it must not ask the office: an id is judged as the
+    # whole drive, which is the safe side.
     answers = given.get("replyTo") or given.get("threadId")
     paths = [_carried(root, one) for one in given.get("attachments", ())]
     return [*paths, "office/mail"] if answers else paths
@@ -70,7 +73,7 @@ def _carried(root: Root, given: str) -> str:
 
 
 def _drive_file(office: Office, root: Root, given: str) -> Json | None:
-    """The file of the drive that is meant; `None` where it is a path of the workspace."""
+    """Return the file of the drive that is meant; `None` for a path of the workspace."""
     if given.startswith(_DRIVE):
         wanted = given.removeprefix(_DRIVE).strip()
         with meant_file(office, wanted):
@@ -115,7 +118,7 @@ def _exported(office: Office, file: Json) -> tuple[bytes, str]:
     except ToolError as error:
         if error.code != "invalid_input":
             raise
-        # Nothing here writes for Excel.
+        # The Excel writer is not installed.
         return office.drive.content(file["id"], wanted)
 
 
@@ -124,18 +127,18 @@ def _of_path(root: Root, path: str) -> Attachment:
 
     content = root.read(path, LIMIT)
     mime, encoding = mimetypes.guess_type(path)
-    # A packed file is of the type of its packing.
+    # A compressed file has the type of its compression, not of its content.
     plain = mime if mime is not None and encoding is None else ""
     return Attachment(path.rstrip("/").rpartition("/")[2], content, _plain_type(plain))
 
 
 def _named(name: str) -> str:
-    """The name of a file for a header: one line, and no folders."""
+    """Return a file name for a header: one line, no folders."""
     return " ".join(name.replace("/", "_").replace("\\", "_").split()) or "file"
 
 
 def _plain_type(mime: str) -> str:
-    """A type that a part of a mail may have; a mail in a mail is sent as a file."""
+    """Return a valid type for a MIME part; a mail within a mail is sent as a plain file."""
     plain = mime.partition(";")[0].strip().lower()
     fit = "/" in plain and plain.isascii() and not plain.startswith(("message/", "multipart"))
     return plain if fit else "application/octet-stream"

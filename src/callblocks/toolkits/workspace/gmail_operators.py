@@ -39,8 +39,8 @@ DATES = ("before", "older", "after", "newer")
 AGES = ("older_than", "newer_than")
 SIZES = ("larger", "smaller", "size")
 
+# The values of `is:`.
 IS = ("unread", "read", "starred", "unstarred", "important", "snoozed", "muted")
-"""What a message may be."""
 
 STARS = (
     *("yellow-star", "orange-star", "red-star", "purple-star", "blue-star", "green-star"),
@@ -48,6 +48,7 @@ STARS = (
     "purple-question",
 )
 
+# The values of `has:` for links, with the address that such a link contains.
 KINDS = {
     "drive": "drive.google.com",
     "document": "docs.google.com/document",
@@ -55,7 +56,6 @@ KINDS = {
     "presentation": "docs.google.com/presentation",
     "youtube": "youtube.com",
 }
-"""What a message may link to, and the address that such a link has."""
 
 _HAS = ("attachment", "userlabels", "nouserlabels", *KINDS, *STARS)
 _CATEGORIES = (
@@ -73,7 +73,7 @@ _UNITS = {"": 1, "k": 1024, "m": 1024 * 1024}
 
 
 def fault_of_value(operator: str, value: str) -> str:
-    """What is wrong with a value of an operator; "" if nothing is."""
+    """Return the fault of an operator's value, or ""."""
     if operator in _NAMES:
         known = _NAMES[operator]
         return "" if value.lower() in known else f"no such value; there are: {', '.join(known)}"
@@ -84,7 +84,7 @@ def fault_of_value(operator: str, value: str) -> str:
 
 
 def read_date(value: str) -> float | None:
-    """The seconds since 1970 that a date means: its first moment, here; `None` if it is none."""
+    """Return the timestamp of a date's local midnight; `None` if it is no date."""
     if _SECONDS.fullmatch(value):
         return float(value)
     found, american = _DATE.fullmatch(value), _AMERICAN.fullmatch(value)
@@ -101,7 +101,7 @@ def read_date(value: str) -> float | None:
 
 
 def read_age(value: str, now: float) -> float | None:
-    """The moment so long before `now`, in seconds since 1970; `None` if it is no age."""
+    """Return the timestamp of an age before `now`; `None` if it is no age."""
     found = _AGE.fullmatch(value)
     if not found:
         return None
@@ -116,7 +116,7 @@ def read_age(value: str, now: float) -> float | None:
 
 
 def read_size(value: str) -> int | None:
-    """The number of bytes; `None` if it is no size."""
+    """Return the number of bytes; `None` if it is no size."""
     found = _SIZE.fullmatch(value)
     return int(found[1]) * _UNITS[found[2].lower()] if found else None
 

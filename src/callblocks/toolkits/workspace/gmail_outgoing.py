@@ -1,4 +1,4 @@
-"""A mail that is to be sent: checked, put together, and shown to the person who approves it."""
+"""An outgoing mail: checked, composed, and shown to the person who approves it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_NAME = 200
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
-    """What `gmail_send` was given."""
+    """The input of `gmail_send`."""
 
     to: str | Sequence[str]
     subject: str
@@ -43,7 +43,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prepared(msgspec.Struct, frozen=True):
-    """A mail ready to be sent, in a thread or ("") in one of its own."""
+    """A mail ready to be sent, in a thread or ("") in a new one."""
 
     draft: Draft
     raw: bytes
@@ -51,7 +51,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def prepare(office: Office, root: Root, given: Outgoing) -> Prepared:
-    """Check what was given and compose the message; nothing is sent."""
+    """Check the input and compose the message; nothing is sent."""
     from callblocks.toolkits.workspace.mime import Draft, compose
 
     to, cc, bcc = (
@@ -59,6 +59,8 @@ def prepare(office: Office, root: Root, given: Outgoing) -> Prepared:
         for field, people in (("to", given.to), ("cc", given.cc), ("bcc", given.bcc))
     )
     answered = _answered(office, given)
+    # `replyTo` without recipients answers the author. Only `threadId` does not: in a long thread it
+    # is not clear who is meant, so the recipients must be named.
     if not to and answered and given.replyTo:
         to = _sender(answered, office.mail.address())
     _require_recipients([*to, *cc, *bcc])
@@ -78,7 +80,7 @@ def prepare(office: Office, root: Root, given: Outgoing) -> Prepared:
 
 
 def preview_text(mail: Prepared) -> str:
-    """All of a mail that is to be sent."""
+    """Return the whole mail as text."""
     draft = mail.draft
     lines = [f"{name}: {one}" for name, people in _people(draft) for one in people]
     lines.append(f"Subject: {draft.told()}")
@@ -104,7 +106,7 @@ def _require_recipients(everyone: Sequence[Recipient]) -> None:
 
 
 def _answered(office: Office, given: Outgoing) -> Json:
-    """The message that this one answers; none is empty."""
+    """Return the message that this one answers; {} for none."""
     if given.replyTo:
         return office.mail.message(given.replyTo)
     return _last(office.mail.thread(given.threadId)) if given.threadId else {}
@@ -121,16 +123,19 @@ def _parent(answered: Json) -> Parent:
 
 
 def _sender(answered: Json, own: str) -> list[Recipient]:
-    """Who gets an answer: the one who wrote the mail, or of an own mail those who got it."""
+    """Return who gets an answer: the author, or for an own mail its recipients."""
+    # Reply-To takes precedence over From (RFC 5322, 3.6.2).
     authors = _named(answered, "Reply-To") or _named(answered, "From")
     others = [one for one in authors if one.address.lower() != own.lower()]
     return others if others or not authors else _named(answered, "To")
 
 
 def _named(answered: Json, header: str) -> list[Recipient]:
-    """The people in a header of others, checked as those that a model names."""
+    """Return the people in a foreign header, checked like those that a model names."""
     from email.utils import getaddresses
 
+    # The header is foreign. It is cleaned and then parsed by the same strict rules as the input of
+    # a model: an answer must not reach an address that a model could not have named.
     said = CONTROL.sub(" ", header_of(answered, header))
     found = [(name[:_LONGEST_NAME], one) for name, one in getaddresses([said]) if "@" in one]
     return [Recipient(read_recipients("to", one)[0].address, name) for name, one in found]

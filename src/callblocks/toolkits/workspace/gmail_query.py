@@ -24,15 +24,22 @@ from callblocks.toolkits.workspace.gmail_operators import OPERATORS, fault_of_va
 
 __all__ = ("All", "AnyOf", "Not", "Query", "Term", "all_of", "any_of", "bad_query", "read", "write")
 
+# Bounds on the text, the nesting and the words. The parser and the SQL that is compiled from the
+# tree are recursive, so depth must be bounded before either runs.
 _LONGEST = 2_000
 _DEEPEST = 20
 _MOST_WORDS = 100
+# Two lexers: after an operator only a value may follow, in which `-` and `:` are ordinary
+# characters, as in `rfc822msgid:<a-b:c@d>` or `after:2026-01-31`.
 _VALUE = re.compile(r'(?P<blank>\s+)|"(?P<quoted>[^"]*)"|(?P<sign>[(){}"])|(?P<word>[^\s(){}"]+)')
 _TOKEN = re.compile(
     rf"(?P<minus>-)(?=[^\s)}}])|(?P<operator>[A-Za-z][A-Za-z0-9_]*):(?!//)|{_VALUE.pattern}"
 )
+# ASCII punctuation only: an emoji or a currency sign is something to search for.
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]*")
 _QUOTES = str.maketrans("“”„", '"""')
+# Words that need no quotes when they are written. It is narrower than what the lexer accepts, so
+# writing then reading gives the same tree.
 _PLAIN = re.compile(r"[^\W_][\w@.%/<>$*#&=!?,;']*")
 _JOINS = ("AND", "OR")
 
@@ -45,19 +52,19 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class Not(msgspec.Struct, frozen=True):
-    """What the part does not find."""
+    """The complement of a part."""
 
     part: Query
 
 
 class All(msgspec.Struct, frozen=True):
-    """What every part finds; without parts, everything."""
+    """The conjunction of the parts; without parts, everything."""
 
     parts: tuple[Query, ...] = ()
 
 
 class AnyOf(msgspec.Struct, frozen=True):
-    """What one of the parts finds."""
+    """The disjunction of the parts."""
 
     parts: tuple[Query, ...]
 
@@ -66,7 +73,7 @@ Query: TypeAlias = "Term | Not | All | AnyOf"
 
 
 def all_of(parts: Iterable[Query]) -> Query:
-    """The parts joined: one stands for itself, and nested joins are one."""
+    """Join parts with AND: a single one stands for itself, nested joins are flattened."""
     flat: list[Query] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, All) else (part,))
@@ -74,7 +81,7 @@ def all_of(parts: Iterable[Query]) -> Query:
 
 
 def any_of(parts: Iterable[Query]) -> Query:
-    """One of the parts: one stands for itself, and nested choices are one."""
+    """Join parts with OR: a single one stands for itself, nested choices are flattened."""
     flat: list[Query] = []
     for part in parts:
         flat.extend(part.parts if isinstance(part, AnyOf) else (part,))
@@ -82,24 +89,26 @@ def any_of(parts: Iterable[Query]) -> Query:
 
 
 def read(text: str) -> Query:
-    """The tree of a query; one that is none is `invalid_input`."""
+    """Parse a query; `invalid_input` if it is malformed."""
     if len(text) > _LONGEST:
         raise bad_query(f"the query has {len(text)} characters; at most {_LONGEST} are read")
     return _Reader(text.translate(_QUOTES)).whole()
 
 
 def write(query: Query) -> str:
-    """A text that reads as this tree."""
+    """Write a query so that it parses to the same tree."""
     if isinstance(query, All):
         return " ".join(write(part) for part in query.parts)
     return _unit(query)
 
 
 def bad_query(message: str) -> ToolError:
-    """The refusal of a query."""
+    """Return the failure for a malformed query."""
     return ToolError("invalid_input", message, query=message)
 
 
+# Gmail's precedence is the reverse of most languages: OR binds closer than the implied AND. So an
+# `AnyOf` is written in braces, where no precedence is needed.
 def _unit(query: Query) -> str:
     match query:
         case Term(value, operator):
@@ -118,7 +127,7 @@ def _is_plain(value: str) -> bool:
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """`kind` is quoted, sign, minus, operator or word; `at` is where it starts."""
+    """A token; `kind` is quoted, sign, minus, operator or word, `at` its position."""
 
     kind: str
     text: str
@@ -126,7 +135,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class _Reader:
-    """Goes through the tokens once; `field` is the operator before a group."""
+    """A recursive descent parser; `field` is the operator before a group."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -149,8 +158,10 @@ class _Reader:
         return token is not None and token.kind in ("word", "sign") and token.text == text
 
     def _parts(self, field: str, depth: int) -> list[Query]:
-        """The parts up to the end, or to a sign that closes a group."""
+        """Parse the parts up to the end or to a closing sign."""
         parts: list[Query] = []
+        # Each iteration consumes at least one token: `_choice` raises rather than return without
+        # one.
         while (token := self._peek()) is not None and not _closes(token):
             if self._next_is("AND"):
                 self._at += 1
@@ -174,6 +185,8 @@ class _Reader:
         self._at += 1
         match token.kind:
             case "minus":
+                # `-` applies to the next unit only, `-(a b)` to the group. It counts as a level: a
+                # row of a thousand minus signs must not exhaust the stack.
                 return Not(self._one(field, depth + 1))
             case "sign":
                 return self._group(token, field, depth + 1)
@@ -197,6 +210,8 @@ class _Reader:
 
     def _operator(self, token: _Token, depth: int) -> Query:
         operator = token.text.lower()
+        # An unknown operator is refused instead of being searched as text. Gmail itself finds
+        # nothing then, and a model would conclude that there is no such mail.
         if operator not in OPERATORS:
             raise bad_query(
                 f"{brief(token.text + ':')} is no search operator; there are: "
@@ -219,7 +234,7 @@ def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     at = 0
     while at < len(text):
-        # A value may have colons and dashes of its own.
+        # A value may contain colons and dashes of its own.
         after_operator = bool(tokens) and tokens[-1].kind == "operator"
         found = (_VALUE if after_operator else _TOKEN).match(text, at)
         assert found is not None, "every character is of some kind"
@@ -231,7 +246,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _says_nothing(kind: str, text: str) -> bool:
-    """Whether it is punctuation between words: `a - b`, `a & b`."""
+    """Tell if a token is punctuation between words: `a - b`, `a & b`."""
     return kind in ("word", "quoted") and _PUNCTUATION.fullmatch(text.strip()) is not None
 
 
@@ -243,6 +258,7 @@ def _term(token: _Token, operator: str) -> Term:
     value = token.text.strip() if token.kind == "quoted" else token.text.lstrip("+")
     if not value:
         raise bad_query(f"{operator or token.text}: has no value after it")
+    # Values are checked while parsing, so that both backends refuse the same queries.
     fault = fault_of_value(operator, value) if operator else ""
     if fault:
         raise bad_query(f"{operator}:{brief(value)[1:-1]}: {fault}")

@@ -1,7 +1,7 @@
-"""Messages as a model reads them: trimmed, and with the names of labels.
+"""Messages as shown to a model: trimmed, and with the names of labels.
 
 Gmail gives a person's own labels ids such as `Label_12`; people know them by their names. Both are
-taken, and names are shown. The labels are asked for only where one is not Gmail's own.
+accepted, and names are shown. The list of labels is requested only if one is not Gmail's own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OTHER_NAMES = {"DRAFTS": "DRAFT"}
 
 
 class LabelNames:
-    """The labels of a mailbox, by id and by name; asked for when first needed."""
+    """The labels of a mailbox by id and by name, requested when first needed."""
 
     def __init__(self, mail: Mail) -> None:
         self._mail = mail
@@ -33,7 +33,7 @@ class LabelNames:
         return self._mail.labels()
 
     def id_of(self, label: str) -> str:
-        """The id of a label that is given by id or by name, in any case."""
+        """Return the id of a label given by id or by name, in any case."""
         plain = label.strip().upper()
         plain = _OTHER_NAMES.get(plain, plain)
         if _SYSTEM.fullmatch(plain):
@@ -46,7 +46,7 @@ class LabelNames:
         raise ToolError("invalid_input", why, labelIds=why)
 
     def names_of(self, ids: Iterable[str]) -> list[str]:
-        """The names of labels, Gmail's own by their ids."""
+        """Return the names of labels; Gmail's own are their ids."""
         return [one if _SYSTEM.fullmatch(one) else self._name_of(one) for one in ids]
 
     def _name_of(self, label_id: str) -> str:
@@ -55,12 +55,12 @@ class LabelNames:
 
 
 def shown_page(messages: Iterable[Json], names: LabelNames) -> list[Json]:
-    """The messages of a list: headers and the start of the text."""
+    """Return the messages of a list: headers and the start of the text."""
     return [_named(summary_of(one), names) for one in messages]
 
 
 def shown_message(resource: Json, names: LabelNames, context: Context) -> Json:
-    """One message with its text; a text that is too long is cut, and the model told so."""
+    """Return one message with its text; a text that is too long is cut with a notice."""
     shown = _named(summary_of(resource), names)
     del shown["snippet"]
     found = text_of_mail(resource)

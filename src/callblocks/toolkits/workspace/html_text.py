@@ -5,8 +5,9 @@
     Hello you,
     see here <https://a.example/>
 
-Any text is taken: what is never closed ends with the text. Each character is looked at a fixed
-number of times, however broken the page is.
+Any text is accepted: an element that is never closed ends with the text. Each character is examined
+a fixed number of times, however broken the page is, so the cost is linear. That is why this is no
+regular expression over whole elements, and no tree.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ __all__ = ("Kind", "break_of", "html_text", "name_of", "pieces", "plain", "tidy"
 
 Kind: TypeAlias = Literal["text", "tag", "title"]
 
+# Elements whose content is not shown. It is skipped up to the end tag as plain text, as the HTML
+# standard does for scripts: a `<` inside of a script is no tag.
 _UNSEEN = ("script", "style", "title", "template", "noscript")
 _UNSEEN_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in _UNSEEN}
 _LINES = frozenset(
@@ -31,17 +34,19 @@ _LINES = frozenset(
     )
 )
 _PARAGRAPHS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
+# `<` followed by anything else is text, as in `a < b`.
 _TAG = re.compile(r"<[A-Za-z/!?]")
 _NAME = re.compile(r"/?([A-Za-z][A-Za-z0-9]*)")
 _HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t\r\n\f\u200b\u200c\u00ad\ufeff]+")
+# Longer links are mostly tracking addresses, which cost tokens and say little.
 _LONGEST_LINK = 300
 _LONGEST_TAG = 5_000
 
 
 def html_text(page: str) -> str:
-    """The words of a page, a line for each block, with the addresses of links."""
+    """Return the text of a page, a line for each block, with the addresses of links."""
     written: list[str] = []
     link = ""
     for kind, text in pieces(page):
@@ -50,6 +55,7 @@ def html_text(page: str) -> str:
             continue
         name = name_of(text)
         if name == "a":
+            # The address follows the text of the link, at its end tag.
             if text.startswith("/"):
                 written.append(_shown_link(link, written))
             link = "" if text.startswith("/") else _attribute(_HREF, text)
@@ -61,7 +67,9 @@ def html_text(page: str) -> str:
 
 
 def pieces(page: str) -> Iterator[tuple[Kind, str]]:
-    """The text, the tags and the title of a page; comments, scripts and styles are left out."""
+    """Yield the text, the tags and the title of a page; comments, scripts and styles are
+    skipped.
+    """
     at = 0
     while (start := page.find("<", at)) >= 0:
         yield "text", page[at:start]
@@ -72,6 +80,8 @@ def pieces(page: str) -> Iterator[tuple[Kind, str]]:
             yield "text", "<"
             at = start + 1
             continue
+        # A `>` in a quoted attribute ends the tag early. That leaves some attribute text in the
+        # result, which is harmless, and keeps the search linear on unbalanced quotes.
         end = page.find(">", start)
         if end < 0:
             break
@@ -81,6 +91,7 @@ def pieces(page: str) -> Iterator[tuple[Kind, str]]:
         name = name_of(tag)
         unseen = _UNSEEN_ENDS.get(name)
         if unseen and not tag.startswith("/") and not tag.endswith("/"):
+            # Without an end tag the rest of the page belongs to the element, as in a browser.
             closing = unseen.search(page, at)
             end = closing.start() if closing else len(page)
             if name == "title":
@@ -95,12 +106,12 @@ def _after(page: str, mark: str, at: int) -> int:
 
 
 def plain(text: str) -> str:
-    """A piece of text as it is read: one blank for many, and the signs that codes stand for."""
+    """Return a piece of text with blanks collapsed and character references decoded."""
     return _BLANKS.sub(" ", _unescaped(text))
 
 
 def name_of(tag: str) -> str:
-    """The name of a tag, that of its end too."""
+    """Return the name of a start or end tag."""
     found = _NAME.match(tag)
     return found[1].lower() if found else ""
 
@@ -111,6 +122,7 @@ def _attribute(pattern: re.Pattern[str], tag: str) -> str:
 
 
 def _unescaped(text: str) -> str:
+    # Python limits the digits of an integer, and a character reference is one.
     try:
         return html.unescape(text)
     except ValueError:  # a number with thousands of digits
@@ -119,13 +131,14 @@ def _unescaped(text: str) -> str:
 
 def _shown_link(link: str, written: list[str]) -> str:
     is_web = link.partition(":")[0].lower() in ("http", "https") and len(link) <= _LONGEST_LINK
+    # Only web links, and not where the text of the link is the address already.
     if not is_web or (written and written[-1].strip() == link):
         return ""
     return f" <{link}>"
 
 
 def break_of(name: str, tag: str) -> str:
-    """What a tag puts between the words around it."""
+    """Return the separator that a tag puts between the words around it."""
     if name == "li" and not tag.startswith("/"):
         return "\n- "
     if name in _PARAGRAPHS:
@@ -136,7 +149,7 @@ def break_of(name: str, tag: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """No blanks at the ends of lines, and at most one empty line in a row."""
+    """Strip the ends of lines, and keep at most one empty line in a row."""
     lines = [line.strip() for line in _collapsed(text).split("\n")]
     kept: list[str] = []
     for line in lines:

@@ -1,10 +1,10 @@
-"""What a model reads of a message: its headers, its text, and which files hang on it.
+"""The text of a message for a model: headers, body, and the list of attachments.
 
     {"id": …, "threadId": …, "labelIds": […], "headers": {"From": …, "Subject": …},
      "text": "…", "attachments": [{"filename": …, "mimeType": …, "size": …, "attachmentId": …}]}
 
-The text is that of the plain part, or of the HTML where there is none. Nothing that a message
-says about itself is trusted: a wrong charset or broken base64 gives what can be read.
+The text is that of the plain part, or of the HTML if there is none. Nothing that a message says
+about itself is trusted: with a wrong charset or broken base64 the readable part is returned.
 """
 
 from __future__ import annotations
@@ -33,31 +33,32 @@ __all__ = (
     "text_of_mail",
 )
 
+# The headers that are shown to a model.
 SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Subject", "Date")
-"""The headers that a model reads."""
 
+# The headers that a list of messages is requested with.
 HEADERS = (*SHOWN, "Message-ID", "In-Reply-To", "References")
-"""The headers that a list of messages comes with."""
 
+# Nesting of multiparts. The parts come from others, and this code is recursive.
 _DEEPEST = 30
+# Size limit in bytes of a part that is read as text.
 _MOST = 1_000_000
-"""Bytes of a part that are read as text."""
 
 _CHARSET = re.compile(r"""\bcharset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
-# Their bytes are those of ASCII, or no text at all in UTF-8.
+# Charsets whose bytes are valid ASCII or UTF-8 with another meaning, so they come before UTF-8.
 _FIRST = re.compile(r"iso-?2022|utf-?7|utf-?16|utf-?32|hz", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class MailText(msgspec.Struct, frozen=True):
-    """The text of a message; `cut` says that there is more of it."""
+    """The text of a message; with `cut` there is more of it."""
 
     text: str
     cut: bool = False
 
 
 def header_of(resource: Json, name: str) -> str:
-    """The value of a header, the first one of that name; "" where there is none."""
+    """Return the first header of that name, or ""."""
     wanted = name.lower()
     for header in resource.get("payload", {}).get("headers", ()):
         if str(header.get("name", "")).lower() == wanted:
@@ -66,13 +67,13 @@ def header_of(resource: Json, name: str) -> str:
 
 
 def headers_of(resource: Json) -> dict[str, str]:
-    """The headers that a model reads, those that the message has."""
+    """Return the shown headers that the message has."""
     found = ((name, header_of(resource, name)) for name in SHOWN)
     return {name: value for name, value in found if value}
 
 
 def summary_of(resource: Json) -> Json:
-    """A message in a list."""
+    """Return a message for a list."""
     return {
         "id": resource.get("id", ""),
         "threadId": resource.get("threadId", ""),
@@ -83,7 +84,7 @@ def summary_of(resource: Json) -> Json:
 
 
 def attachments_of(resource: Json) -> list[Json]:
-    """The files that hang on a message."""
+    """Return the attachments of a message."""
     return [
         {
             "filename": part.get("filename") or f"part-{part.get('partId', '')}",
@@ -97,7 +98,7 @@ def attachments_of(resource: Json) -> list[Json]:
 
 
 def parts_of(part: Json, depth: int = 0) -> Iterator[Json]:
-    """A part and all within it, in their order."""
+    """Yield a part and all parts within it, in order."""
     yield part
     if depth < _DEEPEST:
         for inner in part.get("parts", ()):
@@ -105,23 +106,26 @@ def parts_of(part: Json, depth: int = 0) -> Iterator[Json]:
 
 
 def text_of_mail(resource: Json) -> MailText:
-    """The text of a message, as a person would read it."""
+    """Return the text of a message, as a person would read it."""
     found = _text(resource.get("payload", {}), 0)
     return MailText(found.text.strip(), found.cut)
 
 
 def decode_bytes(content: bytes, charset: str) -> str:
-    """The text that bytes are, whatever charset they claim to have.
+    """Decode bytes, whatever charset they claim to have.
 
-    UTF-8 comes first: what is no UTF-8 hardly ever passes for it, and what is says the wrong
-    charset often.
+    UTF-8 is tried first: other text is hardly ever valid UTF-8, and UTF-8 text often declares a
+    wrong charset.
     """
     order = (charset, "utf-8") if _FIRST.match(charset) else ("utf-8", charset)
     for name in order:
         try:
             return _SURROGATE.sub("\ufffd", content.decode(name or "utf-8"))
+        # `LookupError` for an unknown charset, `ValueError` for bytes that do not fit, and for
+        # codecs that are no character sets at all.
         except (LookupError, ValueError):
             continue
+    # Windows-1252 leaves few bytes undefined, so nearly all Western text can be read with it.
     return content.decode("cp1252", errors="replace")
 
 
@@ -129,6 +133,8 @@ def _text(part: Json, depth: int) -> MailText:
     kind = str(part.get("mimeType", "")).lower()
     if kind.startswith("multipart/"):
         inner: list[Json] = part.get("parts", []) if depth < _DEEPEST else []
+        # multipart/alternative holds the same text several times; all other multiparts hold parts
+        # that follow each other.
         if kind == "multipart/alternative":
             return _best(inner, depth + 1)
         return _joined([_text(one, depth + 1) for one in inner])
@@ -141,7 +147,9 @@ def _text(part: Json, depth: int) -> MailText:
 
 
 def _best(parts: list[Json], depth: int) -> MailText:
-    """The plainest of several forms of one text."""
+    """Return the plainest of several alternatives."""
+    # The plainest form first. A form without text, such as an empty plain part beside real HTML, is
+    # passed over.
     ranked = sorted(parts, key=lambda part: _rank(str(part.get("mimeType", "")).lower()))
     texts = (_text(part, depth) for part in ranked)
     return next((one for one in texts if one.text.strip()), MailText(""))
@@ -166,6 +174,7 @@ def _charset(part: Json) -> str:
 
 def _bytes(data: str) -> bytes:
     try:
+        # Gmail leaves the padding of base64url out.
         return base64.urlsafe_b64decode(data + "=" * (-len(data) % 4))
     except (binascii.Error, ValueError):
         return b""

@@ -1,10 +1,10 @@
-"""What was probably meant where nothing has the id that a call gave.
+"""Suggestions for an id that does not exist.
 
     no file has the id 'Boat' …; did you mean boat (the folder 'Boat')?
     no event has the id 'springtide' …; it is in the calendar crew: give calendarId
 
-Models give names for ids, and forget which calendar an event is in. Looking for it costs a request
-or two, and only where the call has failed anyway. Where that is not allowed, nothing is guessed.
+Models give names for ids, and forget which calendar an event is in. The search costs a request or
+two, and only after the call has failed. If the policy does not permit it, nothing is suggested.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _CALENDARS = 20
 
 @contextmanager
 def meant_file(office: Office, *ids: str) -> Generator[None, None, None]:
-    """Name the file that was meant where one of these ids is not found."""
+    """Suggest the file that was meant if one of these ids is not found."""
     with with_way_out(lambda: _first(_file_hint(office, one) for one in ids if one)):
         yield
 
 
 def must_be_there(office: Office, field: str) -> Precheck:
-    """Return a precheck that the file which a parameter names by its id is there.
+    """Return a precheck that the file with the id in a parameter exists.
 
-    Only a local office is looked at: a request to another one is not made before it is allowed.
+    It applies to a local office only: a request to another one needs the approval first.
     """
 
     def precheck(**given: Any) -> None:
@@ -54,33 +54,35 @@ def must_be_there(office: Office, field: str) -> Precheck:
 
 @contextmanager
 def meant_event(office: Office, calendar: str, event_id: str) -> Generator[None, None, None]:
-    """Name the event that was meant, or the calendar that it is in."""
+    """Suggest the event that was meant, or the calendar that it is in."""
     with with_way_out(lambda: _event_hint(office.calendars, calendar, event_id)):
         yield
 
 
 @contextmanager
 def with_way_out(find: Callable[[], str]) -> Generator[None, None, None]:
-    """Add to a `not_found` what `find` says, if it finds something."""
+    """Add the result of `find` to a `not_found` failure."""
     try:
         yield
     except ToolError as error:
         if error.code != "not_found":
             raise
         try:
+            # The search for a hint may fail in turn. The original failure is what the model must
+            # see.
             hint = find()
         except ToolError:
             hint = ""
         if not hint:
             raise
-        # It names what others may have named.
+        # A suggestion shows names that others may have chosen.
         if context := running_context():
             context.taint("names in the office")
         raise ToolError(error.code, f"{error.message}; {hint}", **error.details) from error
 
 
 def _file_hint(office: Office, name: str) -> str:
-    """The one file of that name, with or without its ending, where `name` is no id."""
+    """Return the only file of that name, with or without its suffix, if `name` is no id."""
     if len(name) > _LONGEST or _is_file(office, name):
         return ""
     query = And((Term("name", "contains", name.strip()), Term("trashed", "=", False)))
@@ -88,6 +90,7 @@ def _file_hint(office: Office, name: str) -> str:
     items = _nameable(page)
     named = [one for one in items if _same(one["name"], name)]
     named = named or [one for one in items if _same(one["name"].rpartition(".")[0], name)]
+    # Suggest only a unique file. With more pages there might be another one of that name.
     if len(named) != 1 or page.next:
         return ""
     kind = _KINDS.get(named[0]["mimeType"], "file")

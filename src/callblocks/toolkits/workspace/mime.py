@@ -1,8 +1,7 @@
-"""Compose a mail: a MIME message that holds just what it was given.
+"""Composition of a mail: a MIME message that holds exactly its input.
 
-The headers are written here, line by line, from values that were checked; the body and what
-hangs on it are left to the standard library. `From`, `Date` and `Message-ID` are for the one
-who sends it.
+Headers are written here, line by line, from checked values; the body and the attachments are left
+to the standard library. `From`, `Date` and `Message-ID` are added by the sender.
 """
 
 from __future__ import annotations
@@ -33,17 +32,21 @@ __all__ = (
     "require_size",
 )
 
+# Size limit in bytes of a whole message with attachments.
 LIMIT = 25 * 1024 * 1024
-"""Bytes of a whole message, files in it included."""
 
+# Words up to this length fit into a line; longer ones are encoded, so that no line exceeds the 78
+# characters that RFC 5322 recommends.
 _LONGEST_SUBJECT = 2_000
 _LONGEST_WORD = 60
+# Only printable ASCII within angle brackets. The id comes from a foreign mail and is copied into
+# our headers.
 _MESSAGE_ID = re.compile(r"<[!-;=?-~]{1,250}>")
 _REFERENCES = 20
 
 
 class Attachment(msgspec.Struct, frozen=True):
-    """A file that hangs on a mail."""
+    """An attachment."""
 
     name: str
     content: bytes
@@ -51,7 +54,7 @@ class Attachment(msgspec.Struct, frozen=True):
 
 
 class Parent(msgspec.Struct, frozen=True):
-    """The message that a mail answers, as its headers say it: text of others."""
+    """The answered message by its headers, which are foreign text."""
 
     message_id: str
     references: str
@@ -71,12 +74,12 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     parent: Parent | None = None
 
     def told(self) -> str:
-        """The subject as it is sent: that of the answered mail where none is given."""
+        """The subject as sent: that of the answered mail if none is given."""
         return reply_subject(self.parent) if self.parent and not self.subject else self.subject
 
 
 def compose(draft: Draft) -> bytes:
-    """The whole message; one too large, or with a subject that is none, is refused."""
+    """Compose the message; refuse one that is too large or has an invalid subject."""
     lines = [
         *_addresses("To", draft.to),
         *_addresses("Cc", draft.cc),
@@ -84,7 +87,7 @@ def compose(draft: Draft) -> bytes:
         *header_lines("Subject", _checked_subject(draft.told())),
         *(_reply_lines(draft.parent) if draft.parent else ()),
     ]
-    # What is surely too large is not even encoded.
+    # Refuse early: text that is surely too large is not encoded.
     require_size(len(draft.body) + len(draft.html))
     head = "".join(f"{line}\r\n" for line in lines).encode("ascii")
     message = head + _content(draft).as_bytes(policy=SMTP)
@@ -93,13 +96,17 @@ def compose(draft: Draft) -> bytes:
 
 
 def reply_subject(parent: Parent) -> str:
-    """The subject of an answer: `Re: ` once, and on one line."""
+    """Return the subject of an answer: `Re: ` once, on one line."""
+    # The subject of the answered mail is foreign: control characters become blanks before it is
+    # reused.
     plain = " ".join(CONTROL.sub(" ", parent.subject).split())[: _LONGEST_SUBJECT - 4]
     return plain if plain[:3].lower() == "re:" else f"Re: {plain}".strip()
 
 
 def header_lines(name: str, value: str) -> list[str]:
-    """A header in lines of ASCII; text that is more than that is encoded."""
+    """Return a header in lines of ASCII, encoded if necessary."""
+    # `=?` in plain text would be decoded by the reader as an encoded word, so such a text is
+    # encoded as a whole.
     plain = value.isascii() and "=?" not in value
     short = all(len(word) <= _LONGEST_WORD for word in value.split(" "))
     charset = "us-ascii" if plain and short else "utf-8"
@@ -128,7 +135,7 @@ def _checked_subject(subject: str) -> str:
 
 
 def _addresses(name: str, recipients: Sequence[Recipient]) -> list[str]:
-    """One address a line: no name can run into the next address."""
+    """Return one address per line, so that no name can run into the next address."""
     if not recipients:
         return []
     written = [address_text(one) for one in recipients]
@@ -136,7 +143,7 @@ def _addresses(name: str, recipients: Sequence[Recipient]) -> list[str]:
 
 
 def address_text(recipient: Recipient) -> str:
-    """A recipient as a header has it, in ASCII; a long name goes on in a line of its own."""
+    """Return a recipient for a header in ASCII; a long name gets a line of its own."""
     name = recipient.name
     if name.isascii() and "=?" not in name:
         return formataddr((name, recipient.address))
@@ -145,20 +152,23 @@ def address_text(recipient: Recipient) -> str:
 
 
 def _reply_lines(parent: Parent) -> list[str]:
-    """The headers that join an answer to its thread; what is no message id is left out."""
+    """Return the headers that join an answer to its thread; invalid message ids are left out."""
     own = _MESSAGE_ID.findall(parent.message_id)[:1]
     if not own:
         return []
     known = [one for one in _MESSAGE_ID.findall(parent.references) if one not in own]
-    # The first says which thread it is; of the others the last ones matter.
+    # The first id identifies the thread; of the others the last ones matter. The header stays
+    # short.
     chain = [*known[:1], *known[1:][-_REFERENCES:], *own]
     return [f"In-Reply-To: {own[0]}", f"References: {chain[0]}", *(f" {one}" for one in chain[1:])]
 
 
 def _content(draft: Draft) -> EmailMessage:
-    """The body, as text and HTML, and the attachments."""
+    """Return the body as text and HTML, and the attachments."""
     message = EmailMessage(policy=SMTP)
     try:
+        # A mail with HTML only also gets a text part: readers that show no HTML, and spam filters,
+        # need it.
         message.set_content(draft.body or html_text(draft.html))
         if draft.html:
             message.add_alternative(draft.html, subtype="html")

@@ -1,4 +1,4 @@
-"""What is told of an office as a whole: that there is none yet."""
+"""Notices about an office as a whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ("tell_absent",)
 
 
 def tell_absent(office: Office, context: Context) -> None:
-    """Tell the model where a list is empty because there is no office at all."""
+    """Add a notice if a list is empty because there is no office."""
     if getattr(office, "is_absent", False):
         context.notice(
             "no_office",

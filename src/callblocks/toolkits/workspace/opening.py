@@ -1,4 +1,4 @@
-"""Which office the tools work on.
+"""The choice of the office that the tools work on.
 
     local     the folder `office/` of the workspace; it is made by the first write
     google    Google Workspace, with the account that `callblocks workspace connect` let in
@@ -38,14 +38,14 @@ __all__ = (
 )
 
 OFFICES = ("local", "google")
+# The folder of the local office in its workspace.
 FOLDER = "office"
-"""Where the local office is in its workspace."""
 
 
 class LateOffice:
-    """An office that is opened when a part of it is first asked for, once for all threads.
+    """An office that is opened at its first use, once for all threads.
 
-    `is_shared` says that others may see what is made in it.
+    `is_shared` says that others may see what is created in it.
     """
 
     def __init__(self, opened: Callable[[], Office], *, is_shared: bool = False) -> None:
@@ -56,6 +56,8 @@ class LateOffice:
 
     @property
     def _office(self) -> Office:
+        # Tools run in worker threads. Without the lock two of them could open two offices, with two
+        # caches and two sets of connections.
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()
@@ -63,7 +65,7 @@ class LateOffice:
 
     @property
     def is_absent(self) -> bool:
-        """Whether there is no office yet: a local one is made by the first write."""
+        """True if there is no office yet: a local one is created by the first write."""
         return getattr(self._office, "is_absent", False)
 
     @property
@@ -92,7 +94,7 @@ class LateOffice:
 
 
 def open_office(root: Root, choice: str, token: Path | None = None) -> Office:
-    """The office of that name; `token` is the file that lets callblocks in at Google."""
+    """Return the office of that name; `token` is the file of the Google sign-in."""
     if choice == "local":
         return local_office(root)
     if choice == "google":
@@ -101,7 +103,7 @@ def open_office(root: Root, choice: str, token: Path | None = None) -> Office:
 
 
 def local_office(root: Root) -> Office:
-    """The office in a workspace."""
+    """Return the office in a workspace."""
 
     def opened() -> Office:
         from callblocks.toolkits.workspace.local.office import LocalOffice
@@ -112,7 +114,7 @@ def local_office(root: Root) -> Office:
 
 
 def has_office(root: Root) -> bool:
-    """Whether a workspace has an office: more than the index that a search leaves there."""
+    """Tell if a workspace has an office, and not only the index of a search."""
     from callblocks.toolkits.workspace.local.office import is_office
 
     return is_office(root.folder / FOLDER)

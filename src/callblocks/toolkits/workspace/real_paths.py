@@ -1,9 +1,9 @@
-"""The real paths of files that are named by ids, so that rules about paths hold for them too.
+"""The paths of files that are named by ids, so that path rules apply to them too.
 
     drive_read 1AbC…      office/drive/secret/plan.md
 
-A local office is a folder of the workspace: a rule about `office/drive/secret/**` is about these
-files whichever way a call goes to them. Files elsewhere have no path.
+A local office is a folder of the workspace: a rule about `office/drive/secret/**` applies to these
+files whichever tool reaches them. Files elsewhere have no path.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ __all__ = ("Placed", "new_path", "paths_of", "reaching", "readable_page", "requi
 
 @runtime_checkable
 class Placed(Protocol):
-    """A drive whose files lie in the workspace."""
+    """A drive whose files are in the workspace."""
 
     def paths(self, file_ids: Iterable[str], *, below: bool = False) -> list[list[str]]:
-        """Where each of these files lies, and with `below` all that is in it."""
+        """Return the paths of each file, and with `below` of all that is in it."""
         ...
 
     def new_path(self, folder_id: str, name: str, mime: str) -> str:
-        """Where a new file would lie."""
+        """Return the path that a new file would get."""
         ...
 
 
 def reaching(office: Office, *fields: str, below: bool = False) -> Paths | None:
-    """What gives a policy the paths of the files that these parameters name by their ids."""
+    """Return the function that gives a policy the paths of files named by these parameters."""
+    # A shared office is remote: asking its drive would send a request before the policy has
+    # decided.
     if getattr(office, "is_shared", False):
         return None
 
@@ -46,7 +48,7 @@ def reaching(office: Office, *fields: str, below: bool = False) -> Paths | None:
 
 
 def paths_of(office: Office, *file_ids: str, below: bool = False) -> list[str]:
-    """The real paths of these files; none where they have no place in the workspace."""
+    """Return the paths of these files; none if they are not in the workspace."""
     drive = office.drive
     if not isinstance(drive, Placed) or not file_ids:
         return []
@@ -54,7 +56,7 @@ def paths_of(office: Office, *file_ids: str, below: bool = False) -> list[str]:
 
 
 def new_path(office: Office, folder_id: str, name: str, mime: str) -> list[str]:
-    """Where a new file would lie, if it has a place in the workspace."""
+    """Return the path that a new file would get, if it is in the workspace."""
     if getattr(office, "is_shared", False):
         return []
     drive = office.drive
@@ -65,7 +67,7 @@ def new_path(office: Office, folder_id: str, name: str, mime: str) -> list[str]:
 
 
 def require_readable(office: Office, context: Context, *file_ids: str, below: bool = False) -> None:
-    """Raise `policy_denied` for a file that the policy lets no call read unasked."""
+    """Raise `policy_denied` for a file that the policy does not let the call read."""
     for path in paths_of(office, *file_ids, below=below):
         refusal = context.path_refusal(path)
         if refusal is not None:
@@ -73,9 +75,11 @@ def require_readable(office: Office, context: Context, *file_ids: str, below: bo
 
 
 def readable_page(page: Page, context: Context) -> Page:
-    """The page without the files that the policy lets no call read."""
+    """Return the page without files that the policy does not let the call read."""
     if not page.paths:
         return page
+    # All paths of a file must be readable: a trashed file counts under its former path as well, so
+    # a rule cannot be evaded by way of the trash.
     placed = zip(page.items, page.paths, strict=True)
     kept: list[Json] = [
         file for file, paths in placed if all(context.path_refusal(one) is None for one in paths)

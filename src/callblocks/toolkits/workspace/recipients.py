@@ -1,11 +1,11 @@
-"""Who gets a mail: addresses as people write them, or a refusal.
+"""Parsing of mail recipients as people write them.
 
     ada@example.org
     Ada Lovelace <ada@example.org>, "Babbage, C." <charles@example.org>
     ["ada@example.org", "charles@example.org"]      a list, or this very text
 
-Between two addresses stands a comma or a semicolon. A line break or another control character
-is refused wherever it stands: it could start a header of its own.
+Addresses are separated by commas or semicolons. Line breaks and other control characters are
+refused everywhere: they could start a header of their own (header injection).
 """
 
 from __future__ import annotations
@@ -20,16 +20,22 @@ from callblocks.model.errors import ToolError
 
 __all__ = ("CONTROL", "MOST", "Recipient", "read_recipients")
 
+# Characters that no header may hold: controls, and bidirectional overrides, which could make a
+# shown address differ from the real one.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What no header may hold: control characters, and what turns the direction of text."""
 
+# Maximum recipients of one mail.
 MOST = 500
-"""Recipients of one mail."""
 
 _LONGEST = 50_000
+# The alternatives are disjoint by their first character, so the scan is linear. A quote or an angle
+# bracket without its other half matches `lone` and is refused: guessing its end could join two
+# addresses to one.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|<[^<>]*>|[^",;<>]+|(?P<end>[,;])|(?P<lone>["<>])')
 _NAMED = re.compile(r"(?P<name>[^<>]*)<\s*(?P<address>[^<>\s]+)\s*>")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# The unquoted local part of RFC 5321. Quoted ones are legal, but nobody has one, and they allow
+# characters that other programs misread.
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
 _DOMAIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9-]+)*")
 _LONGEST_NAME = 200
@@ -37,7 +43,7 @@ _LONGEST_LOCAL, _LONGEST_DOMAIN = 64, 253
 
 
 class Recipient(msgspec.Struct, frozen=True):
-    """An address, and the name that goes before it or ""."""
+    """An address, and the name before it or ""."""
 
     address: str
     name: str = ""
@@ -47,7 +53,7 @@ class Recipient(msgspec.Struct, frozen=True):
 
 
 def read_recipients(field: str, given: str | Sequence[str]) -> list[Recipient]:
-    """The recipients that a text or a list names; one that is none is `invalid_input`."""
+    """Parse the recipients of a text or a list; `invalid_input` for a malformed one."""
     texts = _listed(given) if isinstance(given, str) else given
     found = [_recipient(field, one) for text in texts for one in _split(field, text)]
     if len(found) > MOST:
@@ -56,7 +62,8 @@ def read_recipients(field: str, given: str | Sequence[str]) -> list[Recipient]:
 
 
 def _listed(text: str) -> list[str]:
-    """The texts of a JSON list, where a text is one; models write lists so."""
+    # `UnicodeEncodeError`: msgspec encodes the text first, and a lone surrogate cannot be encoded.
+    """Return the items of a JSON list in a text; models write lists so."""
     try:
         return msgspec.json.decode(text, type=list[str]) if text.lstrip()[:1] == "[" else [text]
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
@@ -64,7 +71,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _split(field: str, text: str) -> list[str]:
-    """The single addresses in a text; a comma in quotes separates nothing."""
+    """Split a text into addresses; a comma in quotes does not separate."""
     if CONTROL.search(text):
         raise _bad(field, f"{brief(text)} has a line break or another control character")
     if len(text) > _LONGEST:
@@ -89,6 +96,8 @@ def _recipient(field: str, text: str) -> Recipient:
     local, _, domain = address.rpartition("@")
     plain = _plain_domain(domain)
     whole = _LOCAL.fullmatch(local) and len(local) <= _LONGEST_LOCAL and plain
+    # A name with an `@` that is not quoted is refused: `boss@example.org <other@example.org>` would
+    # show one address and be sent to another.
     if not whole or len(name) > _LONGEST_NAME or (not quoted and "@" in name):
         raise _bad(
             field,
@@ -98,7 +107,7 @@ def _recipient(field: str, text: str) -> Recipient:
 
 
 def _plain_domain(domain: str) -> str:
-    """The domain in ASCII, as it is sent; "" if it is none."""
+    """Return the domain in ASCII (IDNA); "" if it is invalid."""
     try:
         plain = domain if domain.isascii() else domain.encode("idna").decode()
     except UnicodeError:

@@ -1,9 +1,9 @@
-"""What a model gives as `recurrence`, checked against the event and written the usual way.
+"""Validation of a model's `recurrence` against the event, and normalization.
 
     FREQ=DAILY;UNTIL=20261231     RRULE:FREQ=DAILY;UNTIL=20261231T225959Z for an event with times
     EXDATE:20261123               EXDATE;TZID=Europe/Berlin:20261123T090000, at the event's hour
 
-Times without a zone are in the zone of the event; a day stands for the occurrence on it.
+Times without a zone are in the zone of the event; a date means the occurrence on it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ("recurrence_of",)
 
 _FIELD = "recurrence"
 _MOST = 100
+# Lines; an EXDATE line has as many times as it likes.
 _LONGEST = 20_000
-"""Lines; an EXDATE line has as many times as it likes."""
 
 
 def recurrence_of(given: str | list[str], start: Time) -> list[str]:
-    """The lines of `recurrence` for an event that starts at a settled time with a zone."""
+    """Return the recurrence lines for an event that starts at a settled time with a zone."""
     lines = lines_of(given)
     if len(lines) > _MOST:
         raise invalid(_FIELD, f"{len(lines)} lines are too many; {_MOST} at most")
@@ -34,6 +34,7 @@ def recurrence_of(given: str | list[str], start: Time) -> list[str]:
     if length > _LONGEST:
         raise invalid(_FIELD, f"{length} characters are too many; {_LONGEST} at most")
     written = [_line(line, start) for line in lines]
+    # EXDATE alone is legal, but the event would then occur once and be excluded.
     if written and not any(line.startswith(("RRULE", "RDATE")) for line in written):
         raise invalid(_FIELD, "there is no rule; add a line such as RRULE:FREQ=WEEKLY;COUNT=10")
     return written
@@ -42,6 +43,7 @@ def recurrence_of(given: str | list[str], start: Time) -> list[str]:
 def _line(line: str, start: Time) -> str:
     try:
         name, parameters, value = split_line(line)
+        # RFC 5545 has deprecated EXRULE, and the local office does not apply it.
         if name == "EXRULE":
             raise ValueError("EXRULE is no longer used; name the times with EXDATE")
         if name == "RRULE":
@@ -62,20 +64,22 @@ def _rule(text: str, start: Time) -> Rule:
 
 
 def _require_known(rule: Rule) -> None:
-    """The library that counts the occurrences has the last word."""
+    """Let dateutil parse the rule as a second opinion."""
     from dateutil.rrule import rrulestr
 
-    # A rule counts in the zone of its event, and with it the end: that is checked above.
+    # Without UNTIL, whose zone was checked above: dateutil demands that both have a zone or
+    # neither.
     rrulestr(msgspec.structs.replace(rule, until="").text(), dtstart=datetime(2026, 1, 1))
 
 
 def _until(text: str, start: Time) -> str:
-    """UNTIL as iCalendar wants it: a day for whole days, else a time in UTC."""
+    """Return UNTIL as iCalendar requires: a date for whole days, else a time in UTC."""
     until = read_time(text, _FIELD)
+    # The type of UNTIL must be that of DTSTART: a date for a date, UTC for a time with a zone.
     if not isinstance(start.value, datetime):
         return f"{until.value:%Y%m%d}"
     if not isinstance(until.value, datetime):
-        # The whole of that day, where the event is.
+        # To the end of that day, in the event's zone.
         until = Time(datetime.combine(until.value, time(23, 59, 59)))
     moment = settle(until, start.zone or "UTC").value
     assert isinstance(moment, datetime)
@@ -89,6 +93,8 @@ def _times(name: str, text: str, zone: str, start: Time) -> str:
     if zone:
         _require_zone(zone)
     times = [read_time(value, _FIELD) for value in values]
+    # EXDATE and RDATE must have the type and, to match an occurrence, the time of DTSTART. So they
+    # are rewritten in the zone of the event, whatever zone they were given in.
     if not isinstance(start.value, datetime):
         return f"{name};VALUE=DATE:{','.join(f'{one.value:%Y%m%d}' for one in times)}"
     if not start.zone or start.zone == "UTC":
@@ -99,7 +105,7 @@ def _times(name: str, text: str, zone: str, start: Time) -> str:
 
 
 def _local(given: Time, zone: str, start: Time, target: str) -> datetime:
-    """A time in the zone of the event; a day is taken at the hour of the event."""
+    """Return a time in the zone of the event; a date gets the hour of the event."""
     value: date | datetime = given.value
     assert isinstance(start.value, datetime)
     if not isinstance(value, datetime):

@@ -1,6 +1,6 @@
-"""What an office answers about spreadsheets, as a model needs it.
+"""Answers about spreadsheets, as a model needs them.
 
-A sheet that is not there is answered with those that are; formulas that nobody computed are told.
+An unknown sheet is answered with the existing ones; formulas that were not computed are reported.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _UPDATES = ("spreadsheetId", "updatedRange", "updatedRows", "updatedColumns", "u
 
 
 def asked(office: Office, spreadsheet_id: str, range: str, ask: Callable[[], Json]) -> Json:
-    """The answer of an office; where it knows no such sheet, the sheets are named."""
+    """Return the answer of an office; for an unknown sheet, name the existing ones."""
     sheet = read_range(range).sheet
-    # Every answer names sheets, and so do failures.
+    # Every answer contains sheet names, and so do failures.
     if context := running_context():
         context.taint("cells of a spreadsheet")
     try:
@@ -52,13 +52,13 @@ def asked(office: Office, spreadsheet_id: str, range: str, ask: Callable[[], Jso
 
 
 def book_of(office: Office, spreadsheet_id: str) -> Json:
-    """A spreadsheet with its sheets, without cells."""
+    """Return a spreadsheet with its sheets, without cells."""
     with meant_file(office, spreadsheet_id):
         return office.sheets.spreadsheet(spreadsheet_id)
 
 
 def as_typed(office: Office, spreadsheet_id: str, range: str, render: str = "FORMULA") -> Json:
-    """Cells as they were typed, or as they look, for a preview."""
+    """Return cells as typed or as shown, for a preview."""
     found = asked(
         office,
         spreadsheet_id,
@@ -69,13 +69,13 @@ def as_typed(office: Office, spreadsheet_id: str, range: str, render: str = "FOR
 
 
 def place_text(office: Office, spreadsheet_id: str, range: str) -> str:
-    """A range and the spreadsheet that it is in, for a person who is asked."""
+    """Describe a range and its spreadsheet."""
     title = whole(book_of(office, spreadsheet_id)["properties"]["title"])
     return f"in the spreadsheet {title}, {range}"
 
 
 def tell_uncomputed(context: Context, answer: Json) -> None:
-    """Take the count of formulas from an answer, and tell the model of them."""
+    """Remove the count of formulas from an answer and add a notice instead."""
     count = answer.pop("uncomputed", 0)
     if count:
         context.notice(
@@ -100,17 +100,17 @@ def require_names(sheets: Sequence[str]) -> None:
 
 
 def titles_of(book: Json) -> list[str]:
-    """The names of the sheets of a spreadsheet."""
+    """Return the names of the sheets of a spreadsheet."""
     return [sheet["properties"]["title"] for sheet in book["sheets"]]
 
 
 def other_sheets(book: Json) -> Json:
-    """All sheets, where a call that named none might overlook one."""
+    """Return all sheets, if a call that named none might overlook one."""
     return {"sheets": shown_book(book)["sheets"]} if len(book.get("sheets", ())) > 1 else {}
 
 
 def shown_book(book: Json) -> Json:
-    """A spreadsheet with its title and the names and sizes of its sheets."""
+    """Return a spreadsheet with its title and the names and sizes of its sheets."""
     shown = ("sheetId", "title", "index", "gridProperties")
     sheets = [{key: sheet["properties"].get(key) for key in shown} for sheet in book["sheets"]]
     links = {"spreadsheetUrl": book["spreadsheetUrl"]} if "spreadsheetUrl" in book else {}
@@ -123,5 +123,5 @@ def shown_book(book: Json) -> Json:
 
 
 def shown_updates(answer: Json) -> Json:
-    """What was written, and where."""
+    """Return the written range and counts."""
     return {key: answer[key] for key in _UPDATES if key in answer}

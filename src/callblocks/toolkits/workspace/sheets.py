@@ -55,7 +55,7 @@ _Id = Annotated[str, Field(min_length=1)]
 
 
 def sheets_tools(office: Office) -> tuple[Tool, ...]:
-    """The tools for the spreadsheets of an office."""
+    """Return the tools for the spreadsheets of an office."""
     return (_read(office), _write(office), _append(office), _create(office), _clear(office))
 
 

@@ -1,6 +1,6 @@
-"""What an office answers about tasks, as a model needs it.
+"""Answers about tasks, as a model needs them.
 
-A list that is not there is answered with those that are; a task that was deleted is not found.
+An unknown list is answered with the existing ones; a deleted task is not found.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOOKED_INTO = 20
 
 
 def asked(office: Office, list_id: str, ask: Callable[[], T]) -> T:
-    """The answer of an office; where it knows no such list, the lists are named."""
+    """Return the answer of an office; for an unknown list, name the existing ones."""
     try:
         return ask()
     except ToolError as error:
@@ -48,7 +48,7 @@ def asked(office: Office, list_id: str, ask: Callable[[], T]) -> T:
 
 
 def present(office: Office, list_id: str, task_id: str, *, deleted: bool = False) -> Json:
-    """A task that is not deleted, or with `deleted` any."""
+    """Return a task that is not deleted, or with `deleted` any."""
     with with_way_out(lambda: _other_list(office, list_id, task_id)):
         task = asked(office, list_id, lambda: office.tasks.task(list_id, task_id))
     if task.get("deleted") and not deleted:
@@ -58,7 +58,7 @@ def present(office: Office, list_id: str, task_id: str, *, deleted: bool = False
 
 
 def _other_list(office: Office, list_id: str, task_id: str) -> str:
-    """Which list a task is in, where it is in none that was looked into."""
+    """Name the list that contains a task which was not found."""
     lists = office.tasks.lists(limit=_LISTS, page="").items
     known = [one["id"] for one in lists]
     if list_id not in (*known, "@default"):
@@ -78,7 +78,7 @@ def _has_task(office: Office, list_id: str, task_id: str) -> bool:
 
 
 def require_text(fields: Json) -> None:
-    """What neither Google nor a file can keep is refused by name."""
+    """Refuse text that neither Google nor a file can store."""
     for name, value in fields.items():
         if "\0" in value:
             why = f"{name} has a NUL character; leave it out"
@@ -86,7 +86,7 @@ def require_text(fields: Json) -> None:
 
 
 def ordered(items: list[Json]) -> list[Json]:
-    """Tasks of a page by position, each followed by those below it."""
+    """Sort the tasks of a page by position, each followed by its subtasks."""
     known = {one["id"] for one in items}
     below: dict[str, list[Json]] = {}
     for one in sorted(items, key=lambda one: one.get("position", "")):
@@ -102,14 +102,14 @@ def ordered(items: list[Json]) -> list[Json]:
 
 
 def task_lists(office: Office) -> Json:
-    """The lists, where there is more than one."""
+    """Return the lists if there is more than one."""
     lists = office.tasks.lists(limit=_LISTS, page="").items
     shown = [{"id": one["id"], "title": one.get("title", "")} for one in lists]
     return {"taskLists": shown} if len(shown) > 1 else {}
 
 
 def shown_task(task: Json, full: bool) -> Json:
-    """A task as a model needs it: of its day the date alone."""
+    """Return the relevant fields of a task; its due time as a date."""
     if full:
         return task
     shown: Json = {name: task[name] for name in _SHOWN if name in task}
@@ -117,7 +117,7 @@ def shown_task(task: Json, full: bool) -> Json:
 
 
 def changes_text(task: Json, changes: Json) -> str:
-    """The fields of a task that would change, before and after."""
+    """Describe the fields of a task that would change, before and after."""
     lines = [f"the task {whole(task.get('title', ''))}"]
     changed = {name: new for name, new in changes.items() if (task.get(name) or "") != (new or "")}
     lines += [change_line(name, task.get(name) or "", new or "") for name, new in changed.items()]
@@ -125,7 +125,7 @@ def changes_text(task: Json, changes: Json) -> str:
 
 
 def deletion_text(office: Office, list_id: str, task: Json) -> str:
-    """The task that would be deleted, and those that go with it, by name."""
+    """Describe the task that would be deleted, and its subtasks."""
     told = f"the task {whole(task.get('title', ''))} is deleted"
     page = office.tasks.tasks(
         list_id, completed=True, due_min="", due_max="", limit=_LISTS, page=""
@@ -137,7 +137,7 @@ def deletion_text(office: Office, list_id: str, task: Json) -> str:
 
 
 def _below(tasks: list[Json], task_id: str) -> list[Json]:
-    """The tasks below one, at any depth."""
+    """Return the subtasks of a task at any depth."""
     known = {task_id}
     found: list[Json] = []
     for one in ordered(tasks):

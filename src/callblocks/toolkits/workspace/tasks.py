@@ -47,7 +47,7 @@ _Status = Literal["needsAction", "completed"]
 
 
 def tasks_tools(office: Office) -> tuple[Tool, ...]:
-    """The tools for the tasks of an office."""
+    """Return the tools for the tasks of an office."""
     return (
         _list(office),
         _get(office),
@@ -205,7 +205,7 @@ def _update(office: Office) -> Tool:
 
 
 def _changes(**given: str | None) -> Json:
-    """The fields to change; a day that is taken away is `None`."""
+    """Return the fields to change; a removed due date is `None`."""
     changes: Json = {name: value for name, value in given.items() if value is not None}
     if not changes:
         raise ToolError("invalid_input", "nothing to change: give title, notes, due or status")

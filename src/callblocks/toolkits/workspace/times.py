@@ -1,4 +1,4 @@
-"""Reading what a model writes as a time, and saying it the way Google does.
+"""Parsing of times that a model writes, and conversion to Google's form.
 
     2026-11-16                          a day
     2026-11-16 14:00                    a time in the time zone that is given beside it
@@ -6,7 +6,7 @@
     2026-11-16 14:00 Europe/Berlin      a time in a zone
     {"dateTime": …, "timeZone": …}      Google's own form; {"date": …} is a day
 
-A day has no time zone. What is none of these is `invalid_input`, with the field it was given for.
+A day has no time zone. Anything else is `invalid_input` for its field.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from callblocks.toolkits.workspace.today import way_out
 
 __all__ = ("Given", "Time", "find_zone", "invalid", "is_day", "point_of", "read_time", "settle")
 
+# A time from a model: text, or Google's object.
 Given: TypeAlias = str | dict[str, Any]
-"""A time as a model gives it: text, or Google's object."""
 
+# Separators are optional, because iCalendar writes 20261116T140000Z. Fractions of seconds are read
+# and dropped: no calendar keeps them. A zone in brackets is the form of RFC 9557.
 _TEXT = re.compile(
     r"(?P<year>\d{4})-?(?P<month>\d\d)-?(?P<day>\d\d)"
     r"(?:[Tt ]\s*(?P<hour>\d\d?):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?:[.,]\d{1,9})?)?)?"
@@ -34,30 +36,32 @@ _TEXT = re.compile(
     r"\s*\[?(?P<zone>[A-Za-z][A-Za-z0-9_+/-]*)?\]?",
     re.ASCII,
 )
-# Any time between these is a time in every zone.
+# Bounds within which a time can be converted to every zone without overflow.
 _FIRST, _LAST = date(1, 1, 4), date(9999, 12, 27)
 _FORMS = "write {day}T14:00, {day}T14:00:00+01:00, or {day} for a whole day"
 
 
 class Time(msgspec.Struct, frozen=True):
-    """A day, or a time: with an offset, or local to `zone`, or ("") to one that is yet to come."""
+    """A date, or a time with an offset, or local to `zone`, or ("") to a zone that is not known
+    yet.
+    """
 
     value: date | datetime
     zone: str = ""
 
     @property
     def is_day(self) -> bool:
-        """Whether it is a whole day."""
+        """True for a whole day."""
         return not isinstance(self.value, datetime)
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known when it is, wherever one asks."""
+        """True if the time does not depend on a zone that is still unknown."""
         return not isinstance(self.value, datetime) or self.value.tzinfo is not None
 
 
 def read_time(given: Given, field: str) -> Time:
-    """What was given for a field."""
+    """Parse the value of a field."""
     if isinstance(given, str):
         return _read_text(given.strip(), field)
     named = [name for name in ("dateTime", "date") if given.get(name)]
@@ -66,6 +70,7 @@ def read_time(given: Given, field: str) -> Time:
             field, f"{brief(given)} has neither dateTime nor date alone; {way_out(_FORMS)}"
         )
     read = _read_text(text.strip(), field)
+    # Google's object says which one it is; a mismatch is a mistake that would move the event.
     if read.is_day != (named[0] == "date"):
         other = "date" if read.is_day else "dateTime"
         raise invalid(field, f"{brief(text)} is no {named[0]}; give it as {other}")
@@ -77,7 +82,7 @@ def read_time(given: Given, field: str) -> Time:
 
 
 def settle(time: Time, zone: str) -> Time:
-    """The time with the offset of its own zone, else of `zone`."""
+    """Return the time with the offset of its own zone, else of `zone`."""
     if not isinstance(time.value, datetime):
         return time
     name = time.zone or zone
@@ -88,29 +93,30 @@ def settle(time: Time, zone: str) -> Time:
 
 
 def point_of(time: Time) -> Json:
-    """A settled time as Google says it: `{date}`, or `{dateTime, timeZone}`."""
+    """Return a settled time in Google's form: `{date}`, or `{dateTime, timeZone}`."""
     if not isinstance(time.value, datetime):
         return {"date": time.value.isoformat()}
     value = time.value
+    # `%` of timedeltas: true if the offset has seconds.
     if (value.utcoffset() or timedelta()) % timedelta(minutes=1):
-        # The clocks of long ago: RFC 3339 has no seconds in an offset.
+        # Local mean times of long ago have seconds in the offset, which RFC 3339 cannot express.
         value = value.astimezone(UTC)
     said = {"dateTime": value.isoformat(timespec="seconds")}
     return said | {"timeZone": time.zone} if time.zone else said
 
 
 def is_day(point: Json) -> bool:
-    """Whether a start or an end of Google's is a whole day."""
+    """Tell if a start or end of Google's is a whole day."""
     return bool(point.get("date"))
 
 
 def find_zone(name: str, field: str = "timeZone") -> tzinfo:
-    """The time zone of that name; an unknown one is refused with names that are like it."""
+    """Return the zone of that name; refuse an unknown one with similar names."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
         return ZoneInfo(name)
-    # A folder of zones, such as `Europe`, is an OSError of some kind.
+    # A folder of the zone database, such as `Europe`, raises an OSError.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         near = _near(name)
         hint = f"did you mean {near}?" if near else "write one such as Europe/Berlin, or UTC"
@@ -118,7 +124,7 @@ def find_zone(name: str, field: str = "timeZone") -> tzinfo:
 
 
 def invalid(field: str, why: str) -> ToolError:
-    """The refusal of what was given for a field."""
+    """Return the failure for a field's value."""
     return ToolError("invalid_input", f"{field}: {why}", **{field: why})
 
 
@@ -132,6 +138,8 @@ def _read_text(text: str, field: str) -> Time:
         find_zone(zone, field)
     try:
         day = date(int(part["year"]), int(part["month"]), int(part["day"]))
+        # Days at the very ends are refused here, so that later conversions between zones cannot
+        # overflow.
         if not _FIRST <= day <= _LAST:
             raise ValueError("it is at the end of all days")
         if part["hour"] is None:
@@ -159,7 +167,9 @@ def _offset(text: str | None) -> timezone | None:
 
 
 def _real(value: datetime) -> datetime:
-    """A time that the clocks skip, as the one that they show then."""
+    """Shift a local time that falls into a DST gap forward."""
+    # A round trip through UTC: `fold=0` maps a time in a gap with the offset before the change, and
+    # the way back shows what the clocks really show then.
     return value.astimezone(UTC).astimezone(value.tzinfo)
 
 
@@ -168,8 +178,9 @@ def _near(name: str) -> str:
     from zoneinfo import available_timezones
 
     known = {zone.casefold(): zone for zone in sorted(available_timezones())}
-    # A city is enough: `Berlin`.
+    # The city alone suffices: `Berlin`.
     cities = {zone.rpartition("/")[2]: zone for zone in known if "/" in zone}
+    # The length is cut first, because the comparison is quadratic in it.
     wanted = name.casefold().replace(" ", "_")[:60]
     for names in (known, cities):
         close = get_close_matches(wanted, names, 1, 0.75)

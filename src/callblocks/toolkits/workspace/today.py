@@ -1,4 +1,4 @@
-"""Today, as a model needs it that wrote "tomorrow" for a date.
+"""Today's date, for a model that wrote "tomorrow" as a date.
 
 today is Monday 2026-11-16; write 2026-11-17
 """
@@ -13,16 +13,16 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 
 def today() -> date:
-    """The day that it is where this machine is."""
+    """Return the current date in the machine's zone."""
     return date.today()
 
 
 def day_words(day: date) -> str:
-    """A day with its name, such as Monday 2026-11-16."""
+    """Return a date with its weekday, such as Monday 2026-11-16."""
     return f"{_WEEKDAYS[day.weekday()]} {day.isoformat()}"
 
 
 def way_out(form: str = "write {day}") -> str:
-    """What to write instead of a word for a day; `{day}` in the form is tomorrow."""
+    """Suggest a date instead of a word for a day; `{day}` in the form is tomorrow."""
     now = today()
     return f"today is {day_words(now)}; {form.format(day=now + timedelta(days=1))}"

@@ -1,4 +1,4 @@
-"""A field before and after, for a person who is asked: nothing hides behind a silent cut.
+"""A field before and after, for the person who approves; cuts are always visible.
 
 description: 'as it was' becomes 'as it will be'
 """
@@ -11,17 +11,17 @@ _LONGEST = 20_000
 
 
 def change_line(field: str, old: object, new: object) -> str:
-    """A field with its old and its new value."""
+    """Describe a field with its old and its new value."""
     return f"{field}: {whole(old)} becomes {whole(new)}"
 
 
 def whole(value: object) -> str:
-    """A value in quotes, on one line."""
+    """Return a value in quotes, on one line."""
     return cut(repr(value), _LONGEST)
 
 
 def cut(text: str, longest: int) -> str:
-    """A text, or its start and how much more there is."""
+    """Return a text, or its start and the length of the rest."""
     if len(text) <= longest:
         return text
     return f"{text[:longest]}… ({len(text) - longest} more characters)"

@@ -1,4 +1,4 @@
-"""Whose account it is: its address, asked of the first service that may tell."""
+"""The address of an account, requested from the first service that may tell it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ __all__ = ("address_of",)
 
 
 def address_of(credentials: Credentials, scopes: Collection[str], base: str = "") -> str:
-    """The address; "" where nothing that was allowed can tell it."""
+    """Return the address; "" if no granted scope can tell it."""
+    # No scope is requested for the address alone: the scopes that the tools need anyway suffice.
     for (name, version), tool, ask in _WAYS:
         if not holds(scopes, tool):
             continue
@@ -38,7 +39,7 @@ def _by_drive(service: Service) -> str:
 
 
 def _by_calendar(service: Service) -> str:
-    # The id of a person's own calendar is the person's address.
+    # The id of a person's primary calendar is the person's address.
     calendar = service.call(lambda api: api.calendarList().get(calendarId="primary"))
     return str(calendar.get("id", ""))
 

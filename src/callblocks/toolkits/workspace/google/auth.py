@@ -1,8 +1,8 @@
-"""Signing in at Google, by the flow for installed programs, and out again.
+"""Sign-in at Google by the flow for installed programs, and sign-out.
 
-The person makes an OAuth client of the type "Desktop app" in Google's console and gives its
-file. Google sends the browser back to an address on this machine, with a code that only this
-program can turn into a token (PKCE).
+The person creates an OAuth client of the type "Desktop app" in Google's console and gives its file.
+Google redirects the browser to a port on 127.0.0.1 with a code that only this process can exchange
+for a token (PKCE), so another local program that sees the code cannot use it.
 
     connect(client_file, token_file, ["gmail_list"], open_browser=True, say=print)
     credentials = load(token_file, ["gmail_list"])
@@ -59,10 +59,10 @@ def connect(
     say: Callable[[str], None],
     base: str = "",
 ) -> str:
-    """Let the person sign in, for these tools; the address of the account, "" if unknown.
+    """Let the person sign in for these tools; return the account's address, "" if unknown.
 
-    `say` is told the address to open in a browser. Whatever the person does not allow, the
-    tools that need it say so. `base` is asked for the address instead of Google's own server.
+    `say` receives the URL to open in a browser. If the person grants less, the affected tools
+    report it later. `base` replaces Google's server for the address request.
     """
     flow = _Flow.from_client_config(_client(client_file), list(scopes_for(names)))
     flow.show = _showing(open_browser, say)
@@ -72,9 +72,9 @@ def connect(
 
 
 def load(token_file: Path | None, names: Iterable[str] = ()) -> Credentials:
-    """The person's credentials, if they allow what these tools need.
+    """Return the person's credentials if they permit these tools.
 
-    A token that has ended is renewed when it is next used, and the new one is kept.
+    An expired token is renewed at its next use, and the new one is stored.
     """
     if token_file is None:
         raise signed_out("no account is connected")
@@ -86,10 +86,11 @@ def load(token_file: Path | None, names: Iterable[str] = ()) -> Credentials:
 
 
 def forget(token_file: Path) -> bool:
-    """End the sign-in at Google and remove its file; whether there was one."""
+    """Revoke the sign-in at Google and remove its file; return True if there was one."""
     token = None
     with contextlib.suppress(ToolError):
         token = read_token(token_file)
+    # Remove the local file first: even if Google cannot be reached, this machine must lose access.
     there = token_file.exists()
     token_file.unlink(missing_ok=True)
     if token is not None and not _revoked(token):
@@ -102,7 +103,7 @@ def forget(token_file: Path) -> bool:
 
 
 class _Flow(InstalledAppFlow):
-    """Shows where to sign in by a function of the caller's, not by printing."""
+    """A flow that passes the URL to a callback instead of printing it."""
 
     show: Callable[[str], None]
 
@@ -124,7 +125,8 @@ def _showing(open_browser: bool, say: Callable[[str], None]) -> Callable[[str], 
 
 def _signed_in(flow: _Flow) -> Token:
     try:
-        # Asked for consent again, Google gives a refresh token also the second time.
+        # `prompt=consent`: without it Google issues a refresh token only at the first sign-in, and
+        # a second `connect` would get an access token for one hour.
         flow.run_local_server(
             host=_HOST,
             port=0,
@@ -177,7 +179,7 @@ class _ClientFile(msgspec.Struct):
 
 
 def _client(file: Path) -> dict[str, Any]:
-    """The client of a file, as the flow takes it."""
+    """Return the OAuth client of a file in the form that the flow takes."""
     try:
         return msgspec.to_builtins(msgspec.json.decode(file.read_bytes(), type=_ClientFile))
     except OSError as error:
@@ -187,7 +189,9 @@ def _client(file: Path) -> dict[str, Any]:
 
 
 def _revoked(token: Token) -> bool:
-    """Whether it has ended at Google; what Google does not know has."""
+    """Tell if the token is revoked at Google; a token that Google does not know counts as
+    revoked.
+    """
     address = token.token_uri.rpartition("/")[0] + "/revoke"
     try:
         with Session() as session:

@@ -21,12 +21,14 @@ class GoogleCalendars:
         self._service = service
 
     def calendars(self, *, limit: int, page: str) -> Page:
-        """The calendars that the person sees; one is `primary`."""
+        """Return the calendars that the person sees; one is `primary`."""
         wanted = {"maxResults": limit, **_given(pageToken=page)}
         return _page(self._service.call(lambda api: api.calendarList().list(**wanted)))
 
     def zone(self, calendar_id: str) -> str:
-        """The time zone of a calendar; whoever may read its events may ask for it this way."""
+        """Return a calendar's time zone."""
+        # From the events list and not from the calendar resource: the scope for reading events
+        # suffices.
         answer = self._service.call(
             lambda api: api.events().list(calendarId=calendar_id, maxResults=1, fields="timeZone")
         )
@@ -44,7 +46,9 @@ class GoogleCalendars:
         limit: int,
         page: str,
     ) -> Page:
-        """Events that overlap a time; only occurrences can be had by their start."""
+        """Return events that overlap a time range; only expanded occurrences can be sorted by
+        start.
+        """
         wanted: dict[str, Any] = {
             "calendarId": calendar_id,
             "singleEvents": single,
@@ -55,20 +59,20 @@ class GoogleCalendars:
         return _page(self._service.call(lambda api: api.events().list(**wanted)))
 
     def event(self, calendar_id: str, event_id: str) -> Json:
-        """One event, one occurrence, or a series, also one that is deleted."""
+        """Return one event, one occurrence, or a series, also a deleted one."""
         return self._service.call(
             lambda api: api.events().get(calendarId=calendar_id, eventId=event_id)
         )
 
     def create(self, calendar_id: str, event: Json, *, notify: str) -> Json:
-        """Add an event; one with an id of its own is added once, however often it is asked for."""
+        """Add an event; with an id of its own, repeating the call adds it only once."""
         return self._service.call(
             lambda api: api.events().insert(calendarId=calendar_id, body=event, sendUpdates=notify),
             repeatable="id" in event,
         )
 
     def update(self, calendar_id: str, event_id: str, changes: Json, *, notify: str) -> Json:
-        """Change fields of an event; with `etag`, only if it is still that one."""
+        """Change fields of an event; with `etag`, only if it is unchanged."""
         body = {name: _emptied(name, value) for name, value in changes.items() if name != "etag"}
 
         def ask(api: Any) -> Any:
@@ -79,7 +83,8 @@ class GoogleCalendars:
                 request.headers["If-Match"] = changes["etag"]
             return request
 
-        # Once more would be one more email, and the etag is another one by then.
+        # A repetition would send another email, and after a success that was not seen the etag
+        # differs, so the retry would report a conflict.
         return self._service.call(ask, repeatable=notify == "none" and "etag" not in changes)
 
     def delete(self, calendar_id: str, event_id: str, *, notify: str) -> None:
@@ -92,7 +97,7 @@ class GoogleCalendars:
 
 
 def _emptied(name: str, value: Any) -> Any:
-    """A new start or end takes the place of the old one whole: a day has no time left."""
+    """Return a start or end with all parts set: a patch must clear the parts of the old value."""
     if name in ("start", "end"):
         point: Json = value
         return {part: point.get(part) for part in _POINT}

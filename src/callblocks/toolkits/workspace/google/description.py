@@ -1,8 +1,8 @@
-"""The client's object for a service, made once, from the description that comes with it.
+"""The client object of a service, built once from the description in the client package.
 
-The client writes a page of documentation for each method at each use, out of the shapes of all
-that the method takes and gives; for spreadsheets that takes longer than the request. Nobody
-reads it, so the shapes are cut down to the names of their fields.
+The client generates documentation for each method at each use from the schemas of all its inputs
+and outputs; for spreadsheets that takes longer than the request. Nobody reads it, so the schemas
+are reduced to field names.
 """
 
 # The client library has no types.
@@ -24,7 +24,7 @@ __all__ = ("api_of",)
 
 @cache
 def api_of(name: str, version: str, base: str = "") -> Any:
-    """The object whose methods make requests, to `base` instead of Google's own server."""
+    """Return the object whose methods create requests; `base` replaces Google's server."""
     document = get_static_doc(name, version)
     if document is None:
         raise LookupError(f"the client has no description of {name} {version}")
@@ -32,12 +32,12 @@ def api_of(name: str, version: str, base: str = "") -> Any:
     described["schemas"] = {name: _names(schema) for name, schema in described["schemas"].items()}
     if base:
         described["rootUrl"] = base.rstrip("/") + "/"
-    # Each request is sent through a transport of its own; this one stands where one must.
+    # Each request is sent through a transport of its own; this one only satisfies the signature.
     return build_from_document(described, http=httplib2.Http())
 
 
 def _names(schema: dict[str, Any]) -> dict[str, Any]:
-    """A shape with the names of its fields: by them the client knows which answers are pages."""
+    """Return a schema with its field names, by which the client recognizes paged answers."""
     fields: dict[str, Any] = schema.get("properties", {})
     return {
         "id": schema["id"],

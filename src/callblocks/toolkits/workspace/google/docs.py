@@ -16,18 +16,21 @@ class GoogleDocuments:
         self._service = service
 
     def document(self, document_id: str) -> Json:
-        """A document with its paragraphs."""
+        """Return a document with its paragraphs."""
         return self._service.call(lambda api: api.documents().get(documentId=document_id))
 
     def create(self, title: str, text: str) -> Json:
-        """Make a document; Google makes it empty, and the text is put in after that."""
+        """Create a document; Google creates it empty, and the text is inserted afterwards."""
         made = self._service.call(lambda api: api.documents().create(body={"title": title}))
         if not text:
             return made
         document_id: str = made["documentId"]
         try:
+            # Google has no request that creates a document with text.
             self.append(document_id, text)
         except ToolError as error:
+            # Two requests are not atomic. The failure names the id, so that the model completes
+            # that document instead of creating a second one.
             message = f"the document {document_id} was made, but is empty: {error.message}"
             raise ToolError(
                 error.code, message, **error.details | {"documentId": document_id}
@@ -35,11 +38,11 @@ class GoogleDocuments:
         return self.document(document_id)
 
     def append(self, document_id: str, text: str) -> None:
-        """Add text at the end, before the end of the last paragraph."""
+        """Append text before the end of the last paragraph."""
         self._change(document_id, {"insertText": {"text": text, "endOfSegmentLocation": {}}})
 
     def replace(self, document_id: str, find: str, new: str, *, match_case: bool) -> int:
-        """Replace each place; how many there were."""
+        """Replace each match; return their number."""
         wanted = {"text": find, "matchCase": match_case}
         answer = self._change(
             document_id, {"replaceAllText": {"containsText": wanted, "replaceText": new}}

@@ -16,7 +16,7 @@ _FILE = (
     "owners(displayName,emailAddress),shortcutDetails"
 )
 _PAGE = f"nextPageToken,files({_FILE})"
-# Files of shared drives too.
+# Include shared drives.
 _ALL: dict[str, Any] = {"supportsAllDrives": True}
 
 
@@ -27,7 +27,7 @@ class GoogleDrive:
         self._service = service
 
     def files(self, *, query: str, order: str, limit: int, page: str) -> Page:
-        """Files that a query finds; "" finds all, those in the trash too."""
+        """Return files that match a query; "" matches all, including the trash."""
         asked = {"q": query, "orderBy": order, "pageToken": page}
         given = {name: value for name, value in asked.items() if value}
         answer = self._service.call(
@@ -38,11 +38,11 @@ class GoogleDrive:
         return Page(answer.get("files", []), answer.get("nextPageToken", ""))
 
     def file(self, file_id: str) -> Json:
-        """What is known of one file; `root` is the topmost folder."""
+        """Return the metadata of one file; `root` is the topmost folder."""
         return self._service.call(lambda api: api.files().get(fileId=file_id, fields=_FILE, **_ALL))
 
     def content(self, file_id: str, mime: str) -> tuple[bytes, str]:
-        """What a file holds, and its type; documents and sheets are exported as `mime`."""
+        """Return a file's content and type; documents and sheets are exported as `mime`."""
         if mime:
             exported = self._service.media(
                 lambda api: api.files().export_media(fileId=file_id, mimeType=mime)
@@ -52,7 +52,7 @@ class GoogleDrive:
         return held, self._type(file_id)
 
     def create(self, metadata: Json, content: bytes | None) -> Json:
-        """Make a file, or with the type of a folder a folder."""
+        """Create a file, or a folder if the type says so."""
         media = self._media(content, metadata["mimeType"])
         return self._service.call(
             lambda api: api.files().create(body=metadata, fields=_FILE, **media, **_ALL)
@@ -61,7 +61,7 @@ class GoogleDrive:
     def update(
         self, file_id: str, changes: Json, content: bytes | None, *, add: str = "", remove: str = ""
     ) -> Json:
-        """Change what is known of a file (`trashed` too), what it holds, and its folders."""
+        """Change a file's metadata (`trashed` too), its content, and its folders."""
         kind = "" if content is None else changes.get("mimeType") or self._type(file_id)
         media = self._media(content, kind)
         moved = {"addParents": add, "removeParents": remove} if add else {}
@@ -73,7 +73,7 @@ class GoogleDrive:
         )
 
     def delete(self, file_id: str) -> None:
-        """Delete a file for ever, past the trash."""
+        """Delete a file permanently, bypassing the trash."""
         self._service.call(lambda api: api.files().delete(fileId=file_id, **_ALL))
 
     def _type(self, file_id: str) -> str:
@@ -85,6 +85,6 @@ class GoogleDrive:
     def _media(self, content: bytes | None, kind: str) -> dict[str, Any]:
         if content is None:
             return {}
-        # A document is made of Markdown that Google converts.
+        # Google converts Markdown to a document on upload.
         mime = "text/markdown" if kind == DOCUMENT else kind
         return {"media_body": self._service.upload(content, mime)}

@@ -1,10 +1,10 @@
-"""What went wrong when Google was asked, as a code and words for a model.
+"""Failures of requests to Google as codes and messages for a model.
 
     404, 410 -> not_found       400 -> invalid_input      409, 412 -> conflict
     401 -> sign_in_needed       429 -> quota_exceeded     5xx -> service_unavailable
     403 -> by its reason: quota_exceeded, sign_in_needed, disk_full, else forbidden
 
-Nothing that the client library says of itself is shown: it may hold a token.
+Messages of the client library are never shown: they may contain a token.
 """
 
 # The client library has no types.
@@ -28,18 +28,18 @@ from callblocks.toolkits.workspace.google.transport import Overlong
 
 __all__ = ("CONNECT", "FAULTS", "Fault", "fault_of")
 
+# The command that connects an account.
 CONNECT = "callblocks workspace connect CLIENT_FILE"
-"""The command that gives access to an account."""
 
+# Exceptions of a request; a `ValueError` is an answer that is no JSON, or nested too deep.
 FAULTS = (
     *(HttpError, GoogleAuthError, Overlong, requests.RequestException),
     *(ValueError, RecursionError),
 )
-"""What asking may raise; a `ValueError` is an answer that is no JSON, or nested too deep."""
 
 Reasons: TypeAlias = frozenset[str]
 
-# As the older services say it, and as the newer ones do.
+# Reasons in the spelling of the older and of the newer services.
 _RATE: Reasons = frozenset(("rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED"))
 _QUOTA: Reasons = frozenset(("dailyLimitExceeded", "quotaExceeded", "sharingRateLimitExceeded"))
 _FULL: Reasons = frozenset(("storageQuotaExceeded", "teamDriveFileLimitExceeded"))
@@ -58,10 +58,10 @@ _SAID = 300
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """A code and words, and what they mean for asking again.
+    """A code, a message, and the consequences for a retry.
 
-    `passing`: it may work in a moment, or in `wait` seconds. `undone`: Google surely did
-    nothing. `gone`: there is no such thing, or no more.
+    `passing`: it may work in a moment, or in `wait` seconds. `undone`: Google certainly did
+    nothing. `gone`: the resource does not exist, or no longer.
     """
 
     code: str
@@ -72,7 +72,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     wait: float | None = None
 
     def error(self, *, may_be_done: bool) -> ToolError:
-        """What a tool raises; it says if the change that was asked for may have been made."""
+        """Return the error for the tool; it mentions if the change may have been made."""
         details: dict[str, Any] = {}
         message = self.message
         if self.wait is not None:
@@ -84,7 +84,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fault_of(error: Exception) -> Fault:
-    """What one of `FAULTS` means."""
+    """Classify one of `FAULTS`."""
     match error:
         case HttpError():
             return _of_answer(error)
@@ -117,6 +117,8 @@ def _of_answer(error: HttpError) -> Fault:
     code = _CODES.get(status)
     if code is None:
         words = f"Google failed with status {status}{_colon(said)}"
+        # 503 means that the request was not accepted. After any other 5xx the change may have been
+        # made, so a POST must not be repeated.
         return _unavailable(words, undone=status == 503, passing=status >= 500, wait=wait)
     gone = status in (404, 410)
     return Fault(code=code, message=f"Google says{_colon(said or str(status))}", gone=gone)
@@ -167,7 +169,7 @@ def _of_network(error: requests.RequestException) -> Fault:
 
 
 def _unconnected(error: requests.RequestException) -> bool:
-    """Whether there was no connection at all, so that nothing was sent."""
+    """Tell if no connection was made, so that nothing was sent."""
     if isinstance(error, requests.ConnectTimeout):
         return True
     cause = error.args[0] if error.args else None
@@ -190,7 +192,7 @@ class _Body(msgspec.Struct):
 
 
 def _said(content: bytes) -> tuple[str, Reasons]:
-    """Google's words and its reasons, where the answer has that shape."""
+    """Return Google's message and reasons, if the answer has that shape."""
     try:
         error = msgspec.json.decode(content, type=_Body).error
     except msgspec.MsgspecError:
@@ -204,7 +206,7 @@ def _colon(said: str) -> str:
 
 
 def _wait(given: str) -> float | None:
-    """Retry-After: seconds, or a date."""
+    """Parse Retry-After: seconds, or an HTTP date."""
     if not given:
         return None
     if given.isascii() and given.isdigit():

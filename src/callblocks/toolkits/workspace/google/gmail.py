@@ -16,8 +16,8 @@ from callblocks.toolkits.workspace.mail_text import HEADERS
 
 __all__ = ("GoogleMail",)
 
+# Size limit in bytes of a message sent within JSON; larger ones are uploaded as media.
 _IN_JSON = 2_000_000
-"""Bytes of a message that is sent within JSON; a larger one is uploaded as a file."""
 
 
 class GoogleMail:
@@ -27,19 +27,19 @@ class GoogleMail:
         self._service = service
 
     def address(self) -> str:
-        """The address of the account."""
+        """Return the address of the account."""
         profile = self._service.call(lambda api: api.users().getProfile(userId="me"))
         return str(profile.get("emailAddress", ""))
 
     def labels(self) -> list[Json]:
-        """The labels of the account, Gmail's own and the person's."""
+        """Return the labels of the account, Gmail's own and the person's."""
         found = self._service.call(lambda api: api.users().labels().list(userId="me"))
         return found.get("labels", [])
 
     def messages(
         self, *, query: str, labels: Sequence[str], spam_trash: bool, limit: int, page: str
     ) -> Page:
-        """Gmail lists ids only; what a list shows is asked for message by message."""
+        """List messages: Gmail returns ids only, and each message is then requested by itself."""
         given = {"q": query, "labelIds": list(labels), "pageToken": page}
         wanted = {name: value for name, value in given.items() if value}
         found = self._service.call(
@@ -53,19 +53,19 @@ class GoogleMail:
         return Page(self._listed(ids), str(found.get("nextPageToken", "")))
 
     def message(self, message_id: str) -> Json:
-        """One message with its parts."""
+        """Return one message with its parts."""
         return self._service.call(
             lambda api: api.users().messages().get(userId="me", id=message_id, format="full")
         )
 
     def thread(self, thread_id: str) -> Json:
-        """A thread with its messages."""
+        """Return a thread with its messages."""
         return self._service.call(
             lambda api: api.users().threads().get(userId="me", id=thread_id, format="full")
         )
 
     def attachment(self, message_id: str, attachment_id: str) -> bytes:
-        """What an attachment holds."""
+        """Return the content of an attachment."""
         found = self._service.call(
             lambda api: (
                 api.users()
@@ -78,13 +78,14 @@ class GoogleMail:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
     def send(self, raw: bytes, thread_id: str) -> Json:
-        """Send a message; Gmail adds who sends it, and when."""
+        """Send a message; Gmail adds the sender and the date."""
         body: Json = {"threadId": thread_id} if thread_id else {}
         if len(raw) > _IN_JSON:
             media = {"media_body": _upload(raw)}
         else:
             body["raw"] = base64.urlsafe_b64encode(raw).decode()
             media = {}
+        # `send` is a POST and is repeated only if nothing was sent: a mail must not arrive twice.
         return self._service.call(
             lambda api: api.users().messages().send(userId="me", body=body, **media)
         )
@@ -96,7 +97,7 @@ class GoogleMail:
         except ToolError as error:
             if error.code != "not_found":
                 raise
-        # One was deleted since the list was made.
+        # A message was deleted after it was listed. Ask one by one and leave it out.
         return [found for ask in asks if (found := self._if_there(ask)) is not None]
 
     def _if_there(self, ask: Callable[[Any], Any]) -> Json | None:

@@ -1,4 +1,4 @@
-"""The office on Google Workspace: each part asks its own service, from the first call on."""
+"""The office on Google Workspace; each service is created at its first use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Part = TypeVar("_Part")
 
 
 class GoogleOffice:
-    """All of it, for one account; `base` is asked instead of Google's own servers."""
+    """All services of one account; `base` replaces Google's servers."""
 
     is_shared = True
 

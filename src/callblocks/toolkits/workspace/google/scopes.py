@@ -1,4 +1,4 @@
-"""What each tool needs to be allowed at Google: the least that lets it do its work.
+"""The OAuth scopes of each tool: the least that it needs.
 
 scopes_for(["gmail_list", "gmail_send"])
 -> (".../auth/gmail.readonly", ".../auth/gmail.send")
@@ -16,7 +16,8 @@ _AUTH = "https://www.googleapis.com/auth/"
 
 _READ_MAIL = (f"{_AUTH}gmail.readonly",)
 _READ_FILES = (f"{_AUTH}drive.readonly",)
-# Any file of the person's, not only those that were made here (`drive.file`).
+# All files of the person, not only those that were created here (`drive.file`): the tools work on
+# documents that the person already has.
 _WRITE_FILES = (f"{_AUTH}drive",)
 _READ_CALENDARS = (f"{_AUTH}calendar.calendarlist.readonly",)
 _READ_EVENTS = (f"{_AUTH}calendar.events.readonly",)
@@ -28,11 +29,12 @@ _WRITE_SHEETS = (f"{_AUTH}spreadsheets",)
 _READ_TASKS = (f"{_AUTH}tasks.readonly",)
 _WRITE_TASKS = (f"{_AUTH}tasks",)
 
+# The scopes of each tool that uses Google.
 SCOPES: dict[str, tuple[str, ...]] = {
     "gmail_list": _READ_MAIL,
     "gmail_read": _READ_MAIL,
     "gmail_search": _READ_MAIL,
-    # Reading too: a reply needs the headers of what it answers, and the person's own address.
+    # A reply needs the headers of the answered message, and the person's own address.
     "gmail_send": (f"{_AUTH}gmail.send", *_READ_MAIL),
     "drive_list": _READ_FILES,
     "drive_read": _READ_FILES,
@@ -61,9 +63,8 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "tasks_complete": _WRITE_TASKS,
     "tasks_delete": _WRITE_TASKS,
 }
-"""The scopes of each tool that asks Google."""
 
-# A scope that lets do all that another does makes it needless.
+# A write scope includes the read scope, which need not be requested then.
 _COVERS = {
     _WRITE_FILES[0]: _READ_FILES[0],
     _WRITE_EVENTS[0]: _READ_EVENTS[0],
@@ -74,7 +75,7 @@ _COVERS = {
 
 
 def scopes_for(names: Iterable[str]) -> tuple[str, ...]:
-    """What these tools need together, sorted, with none that another one covers."""
+    """Return the scopes of these tools, sorted, without those that another one covers."""
     wanted: set[str] = set()
     for name in names:
         if name not in SCOPES:
@@ -85,6 +86,6 @@ def scopes_for(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def holds(granted: Collection[str], name: str) -> bool:
-    """Whether what was allowed is enough for a tool."""
+    """Tell if the granted scopes suffice for a tool."""
     enough = {*granted, *(_COVERS[scope] for scope in granted if scope in _COVERS)}
     return enough.issuperset(scopes_for([name]))

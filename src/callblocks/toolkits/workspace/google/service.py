@@ -1,11 +1,15 @@
-"""One of Google's services, asked through its published client.
+"""One Google service, accessed through the published client.
 
     service = Service("gmail", "v1", credentials)
     service.call(lambda api: api.users().messages().list(userId="me", q="is:unread"))
 
-The description of the service comes with the client: nothing is fetched but answers. A request
-that failed in passing is sent again, at most four times in all; one that may change something
-twice (POST, PATCH) only where Google surely did nothing.
+The service descriptions are part of the client package: nothing but answers is fetched. A request
+that failed temporarily is repeated, at most four times in all; one that could change something
+twice (POST, PATCH) only if Google certainly did nothing.
+
+States of a request: sent and answered; failed and certainly undone; failed and unsure. Once a try
+was unsure, the final failure says that the change may have been made, whatever the later tries
+report.
 """
 
 # The client library has no types, and its methods are made at run time.
@@ -34,26 +38,26 @@ __all__ = ("MEDIA_LIMIT", "Ask", "Service")
 
 _Read = TypeVar("_Read")
 
+# A function that creates a request from the client object.
 Ask: TypeAlias = Callable[[Any], Any]
-"""Makes a request of the client's object for the service."""
 
+# Size limit in bytes of a fetched file.
 MEDIA_LIMIT = 25 * 1024 * 1024
-"""The largest file that is fetched."""
 
-# An attachment of the largest size, in base64, with its message.
+# Size limit of a JSON answer: an attachment of the maximum size in base64, with its message.
 _LIMIT = 40 * 1024 * 1024
 _TRIES = 4
 _PATIENCE = 30.0
 _SIDE_BY_SIDE = 6
 _REPEATABLE = ("GET", "PUT", "DELETE")
-# How the client library says that a value is none that the service takes.
+# Messages of the client library for a parameter value that the service does not accept.
 _REFUSED = re.compile(r'(?:Parameter|Missing required parameter) "')
 
 _MAKING = threading.Lock()
 
 
 class Service:
-    """A service by its name and version; `base` is asked instead of Google's own server."""
+    """A service by name and version; `base` replaces Google's server."""
 
     def __init__(
         self,
@@ -71,15 +75,15 @@ class Service:
         self._transport = Transport(credentials, direct=bool(base))
 
     def call(self, ask: Ask, *, repeatable: bool | None = None) -> Json:
-        """The answer to one request, {} where there is none.
+        """Send one request and return its answer, {} if there is none.
 
-        `repeatable` says that doing it twice is the same as doing it once; by itself that
-        holds for GET, PUT and DELETE.
+        `repeatable` says that doing it twice equals doing it once; by default that holds for GET,
+        PUT and DELETE.
         """
         return self._run(ask, _resource, _LIMIT, repeatable)
 
     def calls(self, asks: Sequence[Ask]) -> list[Json]:
-        """The answers to several requests that only read, in order; some run side by side."""
+        """Send several read requests concurrently; return the answers in order."""
         from concurrent.futures import ThreadPoolExecutor
 
         if len(asks) < 2:
@@ -88,7 +92,7 @@ class Service:
             return list(pool.map(self.call, asks))
 
     def media(self, ask: Ask) -> bytes:
-        """What a file holds: for requests made with `get_media` and `export_media`."""
+        """Return the content of a file, for requests made with `get_media` and `export_media`."""
         try:
             return self._run(ask, _content, MEDIA_LIMIT)
         except ToolError as error:
@@ -98,7 +102,7 @@ class Service:
             raise ToolError("file_too_large", message) from error
 
     def upload(self, content: bytes, mime: str) -> Any:
-        """What a request takes as its `media_body`."""
+        """Return the `media_body` of a request."""
         from googleapiclient.http import MediaInMemoryUpload
 
         return MediaInMemoryUpload(content, mimetype=mime)
@@ -124,6 +128,7 @@ class Service:
                 return read(method, request.execute(http=http))
             except FAULTS as error:
                 fault = fault_of(error)
+                # An unsure DELETE followed by "not found": the first try has succeeded.
                 if unsure and fault.gone and method == "DELETE":
                     return read(method, None)  # the request before this one did it
                 unsure = unsure or not fault.undone
@@ -133,7 +138,8 @@ class Service:
         raise AssertionError("the last turn returns or raises")
 
     def _request(self, ask: Ask) -> Any:
-        # The client completes its description of a method whenever it is used.
+        # The client's method objects are completed at each use and are not thread-safe, hence the
+        # lock.
         with _MAKING:
             try:
                 request = ask(api_of(self._name, self._version, self._base))
@@ -146,9 +152,9 @@ class Service:
 
 
 def _resource(method: str, answer: Any) -> Json:
-    """An answer as an object; where there is nothing to say, Google says nothing.
+    """Return an answer as an object; where Google has nothing to say, the answer is empty.
 
-    The client gives what is no JSON as the text it is.
+    The client returns answers that are no JSON as text.
     """
     if isinstance(answer, dict):
         return answer
@@ -162,19 +168,20 @@ def _content(_method: str, answer: Any) -> bytes:
 
 
 def _worth(fault: Fault, safe: bool) -> bool:
-    """Whether to ask again."""
+    """Tell if a request is worth repeating."""
+    # A longer wait is left to the model, which is told the seconds; the call should not block.
     soon = fault.wait is None or fault.wait <= _PATIENCE
     return fault.passing and soon and (safe or fault.undone)
 
 
 def _pause(fault: Fault, turn: int) -> float:
-    """Seconds: as Google asks, else 1, 2, 4 and a little, so that many do not come at once."""
+    """Return the seconds to wait: as Google asks, else 1, 2, 4 with jitter."""
     if fault.wait is not None:
         return fault.wait
     return 2.0 ** (turn - 1) + random.random()
 
 
 def _require_plain(uri: str) -> None:
-    """An id such as `..` would lead to another method."""
+    """Refuse `.` and `..` as ids, which would change the URL's path to another method."""
     if not {".", ".."}.isdisjoint(urlsplit(uri).path.split("/")):
         raise ToolError("invalid_input", "`.` and `..` are no ids; give one that a list gave")

@@ -1,7 +1,7 @@
 """Google Sheets.
 
-A sheet at Google has a grid of fixed size. What is written beyond it enlarges it first; what is
-read or cleared beyond it is empty.
+A sheet at Google has a grid of fixed size. Writing beyond it fails, so the grid is enlarged first;
+reading or clearing beyond it gives empty cells.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from callblocks.toolkits.workspace.google.service import Service
 
 __all__ = ("GoogleSheets",)
 
-# Google's words where a range lies outside: it has no code of its own for that.
+# Google's message for a range outside of the grid; there is no code for it.
 _OUTSIDE = "exceeds grid limits"
 _KNOWN = "spreadsheetId,spreadsheetUrl,properties,sheets(properties)"
 
@@ -28,13 +28,13 @@ class GoogleSheets:
         self._service = service
 
     def spreadsheet(self, spreadsheet_id: str) -> Json:
-        """Its title and its sheets, without cells."""
+        """Return its title and its sheets, without cells."""
         return self._service.call(
             lambda api: api.spreadsheets().get(spreadsheetId=spreadsheet_id, fields=_KNOWN)
         )
 
     def values(self, spreadsheet_id: str, range: str, *, render: str, major: str) -> Json:
-        """The cells of a range, as a ValueRange; dates are text."""
+        """Return the cells of a range as a ValueRange; dates are text."""
         empty: Json = {"range": range, "majorDimension": major}
         return _within_grid(
             empty,
@@ -56,7 +56,7 @@ class GoogleSheets:
     def write(
         self, spreadsheet_id: str, range: str, values: Sequence[Sequence[Any]], *, entered: str
     ) -> Json:
-        """Write cells; the grid grows where they lie outside. An UpdateValuesResponse."""
+        """Write cells; enlarge the grid if they lie outside. An UpdateValuesResponse."""
         try:
             return self._update(spreadsheet_id, range, values, entered)
         except ToolError as error:
@@ -68,7 +68,7 @@ class GoogleSheets:
     def append(
         self, spreadsheet_id: str, range: str, values: Sequence[Sequence[Any]], *, entered: str
     ) -> Json:
-        """Add rows below the table in that range; what lies below them moves down."""
+        """Add rows below the table in that range; rows below it move down."""
         return self._service.call(
             lambda api: (
                 api.spreadsheets()
@@ -122,7 +122,7 @@ class GoogleSheets:
         )
 
     def _enlarge(self, spreadsheet_id: str, range: str, values: Sequence[Sequence[Any]]) -> None:
-        """Make the grid of a sheet large enough for values from the start of a range on."""
+        """Enlarge the grid of a sheet for values from the start of a range on."""
         wanted = read_range(range)
         properties = _sheet(self.spreadsheet(spreadsheet_id), wanted.sheet)
         grid = properties["gridProperties"]
@@ -154,7 +154,7 @@ def _within_grid(outside: Json, ask: Callable[[], Json]) -> Json:
 
 
 def _sheet(book: Json, title: str) -> Json:
-    """The properties of the sheet of that name; "" is the first."""
+    """Return the properties of the sheet of that name; "" is the first."""
     sheets: list[Json] = [sheet["properties"] for sheet in book["sheets"]]
     named = (one for one in sheets if one["title"].casefold() == title.casefold())
     return next(named, sheets[0])

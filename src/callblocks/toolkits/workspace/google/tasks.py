@@ -15,7 +15,7 @@ class GoogleTasks:
         self._service = service
 
     def lists(self, *, limit: int, page: str) -> Page:
-        """The lists of the account."""
+        """Return the lists of the account."""
         paging = {"maxResults": limit, **_given(pageToken=page)}
         return _page(self._service.call(lambda api: api.tasklists().list(**paging)))
 
@@ -29,7 +29,7 @@ class GoogleTasks:
         limit: int,
         page: str,
     ) -> Page:
-        """Tasks of a list; those that were done in Google's own programs count as hidden."""
+        """Return tasks of a list; those completed in Google's own programs count as hidden."""
         wanted = {
             "tasklist": list_id,
             "showCompleted": completed,
@@ -40,18 +40,18 @@ class GoogleTasks:
         return _page(self._service.call(lambda api: api.tasks().list(**wanted)))
 
     def task(self, list_id: str, task_id: str) -> Json:
-        """One task, also one that is deleted."""
+        """Return one task, also a deleted one."""
         return self._service.call(lambda api: api.tasks().get(tasklist=list_id, task=task_id))
 
     def create(self, list_id: str, task: Json, *, parent: str, previous: str) -> Json:
-        """Add a task: first, or after `previous`, among those of its parent."""
+        """Add a task among those of its parent: first, or after `previous`."""
         place = _given(parent=parent, previous=previous)
         return self._service.call(
             lambda api: api.tasks().insert(tasklist=list_id, body=task, **place)
         )
 
     def update(self, list_id: str, task_id: str, changes: Json) -> Json:
-        """Change fields of a task; one that is `None` is emptied."""
+        """Change fields of a task; `None` empties one."""
         return self._service.call(
             lambda api: api.tasks().patch(tasklist=list_id, task=task_id, body=changes),
             repeatable=True,

@@ -1,9 +1,9 @@
-"""The file that holds a person's sign-in: who has it can act as the person.
+"""The file of a person's sign-in: whoever has it can act as the person.
 
     {"token": "…", "refresh_token": "…", "token_uri": "…", "client_id": "…",
      "client_secret": "…", "scopes": ["…"], "expiry": "2030-01-01T00:00:00Z"}
 
-It is written whole or not at all, for its owner only, and not used once others can read it.
+It is written atomically with mode 0600, and refused once others can read it.
 """
 
 # The library gives few of its members a type.
@@ -29,7 +29,7 @@ __all__ = ("KeptCredentials", "Token", "read_token", "signed_out", "write_token"
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the file; `scopes` are those that the person allowed."""
+    """The content of the file; `scopes` are those that the person granted."""
 
     token: str
     refresh_token: str
@@ -39,12 +39,13 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     scopes: list[str]
     expiry: datetime
 
+    # The default repr would show the token in tracebacks and logs.
     def __repr__(self) -> str:
         return f"Token(expiry={self.expiry.isoformat()})"
 
 
 class KeptCredentials(Credentials):
-    """Credentials that write a new token into the file they came from."""
+    """Credentials that store a renewed token in their file."""
 
     def __init__(self, token: Token, file: Path) -> None:
         super().__init__(
@@ -54,14 +55,14 @@ class KeptCredentials(Credentials):
             client_id=token.client_id,
             client_secret=token.client_secret,
             scopes=token.scopes,
-            # The library compares times without a zone, in UTC.
+            # The library compares naive times in UTC.
             expiry=token.expiry.astimezone(UTC).replace(tzinfo=None),
         )
         self._kept = token
         self._file = file
 
     def refresh(self, request: Any) -> None:
-        """Get a new token and keep it, unless the file was removed or signed in anew."""
+        """Renew the token and store it, unless the file was removed or belongs to a new sign-in."""
         super().refresh(request)
         new = msgspec.structs.replace(
             self._kept,
@@ -69,7 +70,7 @@ class KeptCredentials(Credentials):
             refresh_token=self.refresh_token,
             expiry=(self.expiry or datetime.now(UTC)).replace(tzinfo=UTC),
         )
-        # A token that cannot be kept still works; the next run gets one of its own.
+        # A token that cannot be stored still works; the next run renews it again.
         with contextlib.suppress(OSError, ToolError):
             if read_token(self._file).refresh_token == self._kept.refresh_token:
                 write_token(self._file, new)
@@ -77,7 +78,7 @@ class KeptCredentials(Credentials):
 
 
 def read_token(file: Path) -> Token:
-    """The sign-in of a file; `sign_in_needed` where there is none that may be used."""
+    """Read the sign-in of a file; `sign_in_needed` if there is none that may be used."""
     try:
         content = _read_private(file)
     except FileNotFoundError:
@@ -87,13 +88,15 @@ def read_token(file: Path) -> Token:
     try:
         return msgspec.json.decode(content, type=Token)
     except msgspec.MsgspecError:
-        # Not chained: the words of the decoder may show a part of the file.
+        # Not chained: the decoder's message may quote a part of the file.
         raise signed_out(f"{file} holds no sign-in") from None
 
 
 def write_token(file: Path, token: Token) -> None:
-    """Write it for its owner only, all of it or nothing."""
+    """Write the file atomically with mode 0600."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # In the same folder, because a rename is atomic only within one file system. O_EXCL with mode
+    # 0600: the secret is never in a file that others can read, not even for a moment.
     new = file.with_name(f".{file.name}.{secrets.token_hex(6)}")
     opened = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -108,7 +111,7 @@ def write_token(file: Path, token: Token) -> None:
 
 
 def signed_out(why: str) -> ToolError:
-    """Why nothing can be asked of Google, and the way out."""
+    """Return the failure for a missing sign-in, with the way out."""
     return ToolError("sign_in_needed", f"{why}; the person must run `{CONNECT}`")
 
 

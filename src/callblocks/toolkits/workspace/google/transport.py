@@ -1,8 +1,8 @@
 """One HTTP request to Google with the person's credentials, sent exactly once.
 
-The client library would send a request again on its own where a connection breaks, and with it
-a mail. This transport never does: whether to ask again is decided by `service`. It stops
-reading an answer that is too long or too slow, and asks for a new token once on a 401.
+The client library's own transport repeats a request when a connection breaks, and with it a mail.
+This transport never does; `service` decides on retries. It stops reading an answer that is too long
+or too slow, and renews the token once on a 401.
 """
 
 # httplib2, whose response the client library expects, has no types.
@@ -28,13 +28,13 @@ _PIECE = 64 * 1024
 
 
 class Overlong(Exception):
-    """The answer passes the limit; the rest of it was not read."""
+    """The answer exceeds the limit; the rest was not read."""
 
 
 class Transport:
-    """What the client library takes as its `http`; for many threads at once.
+    """The `http` object of the client library, for several threads.
 
-    `direct` leaves out the proxies that the environment names.
+    `direct` ignores the proxies of the environment.
     """
 
     def __init__(self, credentials: Credentials, *, direct: bool) -> None:
@@ -44,7 +44,7 @@ class Transport:
         self._lock = threading.Lock()
 
     def limited(self, limit: int) -> _Limited:
-        """The same transport, for answers of at most `limit` bytes."""
+        """Return the transport for answers of at most `limit` bytes."""
         return _Limited(self, limit)
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class Transport:
     def send(
         self, uri: str, method: str, body: Any, headers: dict[str, str], limit: int
     ) -> tuple[httplib2.Response, bytes]:
-        """Send it; once more with a new token where the one it had was refused."""
+        """Send a request; once more with a new token after a 401."""
         sent = self._authorised(uri, method, headers)
         answer = self._send_once(uri, method, body, sent, limit)
         if answer[0].status != 401:
@@ -72,6 +72,7 @@ class Transport:
             data=body,
             headers=headers,
             timeout=(_CONNECT_TIMEOUT, _TIMEOUT),
+            # A redirected POST would become a GET, or be sent twice; only GET follows redirects.
             allow_redirects=method == "GET",
             stream=True,
         ) as response:
@@ -86,24 +87,26 @@ class Transport:
         return given
 
     def _renew(self, refused: str) -> None:
-        """Get a new token, unless another thread just did."""
+        """Renew the token, unless another thread just did."""
         with self._lock:
+            # Compare with the refused token: another thread may have renewed it while this one
+            # waited.
             if refused == f"Bearer {self._credentials.token}":
                 self._credentials.refresh(Request(self._session))
 
 
 class Session(requests.Session):
-    """Sends no passwords of other programs: none is taken from ~/.netrc."""
+    """A session that does not use the passwords in ~/.netrc."""
 
     def __init__(self) -> None:
         super().__init__()
-        # With an `auth` of its own, the file is not looked at.
+        # With an `auth` of its own, requests does not read the file.
         self.auth = _unchanged
 
     def rebuild_auth(
         self, prepared_request: requests.PreparedRequest, response: requests.Response
     ) -> None:
-        """Called for each redirect; another host gets no token."""
+        """Remove the token on a redirect to another host."""
         asked, next_one = response.request.url or "", prepared_request.url or ""
         if self.should_strip_auth(asked, next_one):
             prepared_request.headers.pop("Authorization", None)
@@ -122,7 +125,7 @@ class _Limited:
         headers: dict[str, str] | None = None,
         **_: Any,
     ) -> tuple[httplib2.Response, bytes]:
-        """Called by the client library, as `httplib2.Http.request` would be."""
+        """Send a request; called by the client library like `httplib2.Http.request`."""
         return self._transport.send(uri, method, body, headers or {}, self._limit)
 
 
@@ -135,6 +138,7 @@ def _content(response: requests.Response, limit: int, end: float) -> bytes:
     size = 0
     for piece in response.iter_content(_PIECE):
         size += len(piece)
+        # `iter_content` unpacks gzip, so this counts unpacked bytes: a compression bomb ends here.
         if size > limit:
             raise Overlong(f"the answer has more than {limit} bytes")
         if time.monotonic() > end:

@@ -1,7 +1,8 @@
 """The folders and files of the calendars: `office/calendar/<calendar>/<name>.ics`.
 
-Everything is opened from the folder above it and never through a link. A calendar is changed by
-one writer at a time: who changes it holds a lock on its folder meanwhile.
+Everything is opened relative to the folder above it, never through a link. A writer holds an
+exclusive `flock` on the calendar's folder, so writers of several processes are serialized. Readers
+take no lock: files are replaced atomically.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ __all__ = (
     "write_file",
 )
 
+# Size limit in bytes of one iCalendar file.
 LARGEST = 5 * 1024 * 1024
-"""Bytes of one file of events."""
 
 _FOLDER = FOLDER | os.O_NOFOLLOW
+# O_NONBLOCK: opening a FIFO that somebody put there must not block.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _PATIENCE = 5.0
 _PAUSE = 0.01
@@ -42,7 +44,7 @@ _PRIVATE = 0o600
 
 
 def calendar_names(office: Path) -> list[str]:
-    """The folders that are calendars, the primary one first."""
+    """Return the names of the calendar folders, the primary one first."""
     with _opened(office, ("calendar",)) as folder:
         if folder is None:
             return []
@@ -56,7 +58,7 @@ def calendar_names(office: Path) -> list[str]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name is text and not hidden; what is no UTF-8 has no id that could be said."""
+    """Tell if a name is printable and not hidden; a name that is not UTF-8 cannot be an id."""
     return name.isprintable() and not name.startswith(".")
 
 
@@ -64,21 +66,21 @@ def _is_plain(name: str) -> bool:
 def open_calendar(
     office: Path, name: str, *, make: bool = False
 ) -> Generator[int | None, None, None]:
-    """The open folder of a calendar that `calendar_names` gave, or `None` if there is none."""
+    """Open the folder of a calendar that `calendar_names` returned; `None` if it is missing."""
     with _opened(office, ("calendar", name), make=make) as folder:
         yield folder
 
 
 def own_address(office: Path) -> str:
-    """The address of the person whose office it is: the one in `mail/address`, or ""."""
+    """Return the address in `mail/address`, or ""."""
     with _opened(office, ("mail",)) as folder:
         said = read_line(folder, "address") if folder is not None else ""
-    # With a name before it, the address stands in angle brackets.
+    # The form is `Name <address>` or the bare address.
     return said.rpartition("<")[2].removesuffix(">").strip()
 
 
 def scan(folder: int) -> dict[str, str]:
-    """The files of events by name, each with a stamp that is another one once it has changed."""
+    """Map the iCalendar files to stamps that differ once a file has changed."""
     found: dict[str, str] = {}
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -92,7 +94,7 @@ def scan(folder: int) -> dict[str, str]:
 
 
 def read_file(folder: int, name: str) -> bytes:
-    """What a file of events holds; one that is too large is `file_too_large`."""
+    """Read an iCalendar file; `file_too_large` above the limit."""
     with naming(name):
         opened = os.open(name, _FILE, dir_fd=folder)
         with open(opened, "rb") as file:
@@ -103,7 +105,7 @@ def read_file(folder: int, name: str) -> bytes:
 
 
 def read_line(folder: int, name: str) -> str:
-    """The first line of a small file, such as `displayname`; "" if there is none."""
+    """Return the first line of a small file, such as `displayname`, or ""."""
     try:
         opened = os.open(name, _FILE, dir_fd=folder)
         with open(opened, "rb") as file:
@@ -113,7 +115,7 @@ def read_line(folder: int, name: str) -> str:
 
 
 def write_file(folder: int, name: str, content: bytes, *, new: bool) -> None:
-    """Put a file of events in its place, whole; a `new` one must not be there yet."""
+    """Write an iCalendar file atomically; a `new` one must not exist."""
     with naming(name):
         old = None if new else os.stat(name, dir_fd=folder, follow_symlinks=False)
         replace(folder, name, content, old=old, executable=False, overwrite=not new)
@@ -123,7 +125,7 @@ def write_file(folder: int, name: str, content: bytes, *, new: bool) -> None:
 
 @contextmanager
 def hold(folder: int) -> Generator[None, None, None]:
-    """Be the only one who changes a calendar; `busy` where another one does for too long."""
+    """Hold the lock of a calendar; `busy` if another process holds it for too long."""
     import fcntl
 
     until = time.monotonic() + _PATIENCE

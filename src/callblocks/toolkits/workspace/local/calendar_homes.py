@@ -1,9 +1,9 @@
-"""The calendars of an office: which there are, and one that is open.
+"""The calendars of an office: their list, and one that is open.
 
     office/calendar/primary/displayname, color      as vdir has it; `timezone` is the zone's name
 
-The folder named `primary` is the primary calendar, else the first one by name; it is there even
-before it has a folder.
+The folder named `primary` is the primary calendar, else the first one by name. The primary calendar
+exists for callers even before its folder is created.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
 class Home(msgspec.Struct, frozen=True):
-    """A calendar whose folder is open; a primary one that is not there yet has none."""
+    """An open calendar; `folder` is `None` for a primary calendar that does not exist yet."""
 
     name: str
     zone: str
@@ -44,7 +44,7 @@ class Home(msgspec.Struct, frozen=True):
 def opened_home(
     office: Path, calendar_id: str, *, make: bool = False
 ) -> Generator[Home, None, None]:
-    """The calendar of that id while its folder is open; with `make` it has one afterwards."""
+    """Open the calendar of that id; with `make` create its folder."""
     names = calendar_names(office)
     name = (names or [_PRIMARY])[0] if calendar_id == _PRIMARY else calendar_id
     if name not in (names or [_PRIMARY]):
@@ -58,7 +58,7 @@ def opened_home(
 
 
 def calendar_page(office: Path, *, limit: int, page: str) -> Page:
-    """Some of the calendars, the primary one first."""
+    """Return a page of the calendars, the primary one first."""
     names = calendar_names(office) or [_PRIMARY]
     start = _read_number(page) if page else 0
     rest = names[start:]
@@ -68,7 +68,7 @@ def calendar_page(office: Path, *, limit: int, page: str) -> Page:
 
 
 def _saw_names(names: list[str]) -> None:
-    """Taint the call that is shown names of calendars: whoever made a folder or file chose them."""
+    """Taint the call that is shown calendar names: whoever created a folder chose its name."""
     context = running_context()
     if context is not None and any(name != _PRIMARY for name in names):
         context.taint("names of calendars")

@@ -1,8 +1,12 @@
-"""The index of the calendars: what their files say, read once for each change of a file.
+"""The index of the calendars: parsed files, cached until a file changes.
 
-It is `office/.index/calendar.sqlite`, and may be deleted at any time. A file is read again when
-its time, size or number has changed, so edits by hand are seen at the next call. Where no index
-can be written, one is made in memory.
+It is `office/.index/calendar.sqlite` and may be deleted at any time. A file is parsed again when
+its mtime, size or inode has changed, so edits by hand are seen at the next call. If the index
+cannot be written, one is built in memory.
+
+Failures: a busy index is reported as `busy`; an unusable one (read-only, full disk) is replaced by
+memory; a damaged one is deleted and rebuilt once. No failure can lose data, because everything in
+the index comes from the files.
 """
 
 from __future__ import annotations
@@ -24,8 +28,8 @@ from callblocks.toolkits.workspace.local.series import Series, Window
 
 __all__ = ("CalendarIndex", "Place", "Row")
 
+# Increment it when rows of older versions cannot be read.
 _VERSION = 2
-"""Another one where older rows could not be read."""
 
 _SCHEMA = """
 BEGIN IMMEDIATE;
@@ -42,30 +46,30 @@ CREATE INDEX series_by_file ON series (calendar, name);
 CREATE INDEX series_by_time ON series (calendar, last, first);
 """
 _TIMEOUT = 5.0
-# An index with wrong bytes in it gives wrong JSON, or an error whose words are no text.
+# Corrupt bytes surface as SQLite errors, as invalid JSON, or as messages that are not UTF-8.
 _WRONG = (sqlite3.Error, UnicodeDecodeError, msgspec.MsgspecError)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-# What says that the file cannot be used, not that it is wrong.
+# Codes for a file that cannot be used but is not corrupt.
 _UNUSABLE = (
     *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
     *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
 )
+# Files per transaction while refreshing.
 _TOGETHER = 50
-"""Files that are read before what they say is kept."""
 
+# Tolerance in seconds for floating times, whose zone is applied later.
 _GRACE = 86_400.0
-"""Seconds by which zones may move what has none of its own."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a series is: the file in the calendar's folder, and which one it is in it."""
+    """The position of a series: a file of the calendar, and the number of its group in it."""
 
     name: str
     at: int
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A series, and where it is."""
+    """A series with its position."""
 
     series: Series
     place: Place
@@ -79,7 +83,7 @@ class CalendarIndex:
 
     @contextmanager
     def fresh(self, folder: int, calendar: str) -> Generator[Rows, None, None]:
-        """What the index knows of one calendar, after looking which files have changed."""
+        """Open the rows of one calendar after refreshing changed files."""
         with self._usable(), closing(self._refreshed(folder, calendar)) as index:
             yield Rows(index, calendar)
 
@@ -96,7 +100,7 @@ class CalendarIndex:
             raise ToolError("busy", why) from error
 
     def _refreshed(self, folder: int, calendar: str) -> sqlite3.Connection:
-        """An index that knows what the files say: the one on the disk, or one in memory."""
+        """Return an up-to-date index: the one on disk, or one in memory."""
         for _ in range(2):
             try:
                 return _brought_up(self._open_file(), folder, calendar)
@@ -105,7 +109,7 @@ class CalendarIndex:
                     raise
                 if _code(error) in _UNUSABLE:
                     break
-                # Nothing is in it that is not in the files.
+                # Safe to delete: it holds nothing that is not in the files.
                 self._drop()
             except OSError:
                 break
@@ -130,14 +134,14 @@ class CalendarIndex:
 
 
 class Rows:
-    """What an open index knows of one calendar."""
+    """The rows of one calendar in an open index."""
 
     def __init__(self, index: sqlite3.Connection, calendar: str) -> None:
         self._index = index
         self._calendar = calendar
 
     def refresh(self, folder: int) -> None:
-        """Read again what has changed."""
+        """Parse changed files again."""
         there = scan(folder)
         asked = "SELECT name, stamp FROM files WHERE calendar = ?"
         known = dict(self._index.execute(asked, (self._calendar,)))
@@ -145,8 +149,9 @@ class Rows:
         stale = sorted(name for name, stamp in there.items() if known.get(name) != stamp)
         if not gone and not stale:
             return
-        # Reading takes long, and writing does not: nobody waits for the reading. What was read is
-        # kept every now and then, so a call that ends too early is the start of the next one.
+        # Parsing is slow and writing is fast, so files are parsed outside of the transaction.
+        # Batches are committed on the way, so a call that is interrupted has made progress for the
+        # next one.
         self._replace(gone, [])
         reader = EventReader(folder, self._calendar, len(stale))
         read: list[tuple[str, str, Read]] = []
@@ -164,7 +169,7 @@ class Rows:
                 self._learn(name, stamp, found)
 
     def overlapping(self, window: Window, words: Iterable[str]) -> list[Row]:
-        """The series that may be in a window and have all the words."""
+        """Return the series that may overlap a window and contain all the words."""
         low, high = window.low.timestamp() - _GRACE, window.high.timestamp() + _GRACE
         found = (
             "SELECT name, place, body FROM series WHERE calendar = ? AND last >= ? AND first < ?"
@@ -174,13 +179,13 @@ class Rows:
         return self._rows(found, (self._calendar, low, high, *asked))
 
     def by_id(self, id: str) -> Row | None:
-        """The series of that id."""
+        """Return the series of that id."""
         asked = "SELECT name, place, body FROM series WHERE calendar = ? AND id = ? ORDER BY name"
         rows = self._rows(asked, (self._calendar, id))
         return rows[0] if rows else None
 
     def faults(self) -> list[tuple[str, str]]:
-        """The files that could not be read, or not wholly, and why."""
+        """Return the files that could not be read completely, with the reasons."""
         asked = "SELECT name, faults FROM files WHERE calendar = ? AND faults != '' ORDER BY name"
         return list(self._index.execute(asked, (self._calendar,)))
 
@@ -209,7 +214,9 @@ class Rows:
             )
 
     def _named(self, series: Series, name: str) -> Series:
-        """The series with an id that no other file has: a copy of a file is an event of its own."""
+        """Return the series with a unique id: a copied file holds the same UID but is another
+        event.
+        """
         asked = "SELECT 1 FROM series WHERE calendar = ? AND id = ?"
         if self._index.execute(asked, (self._calendar, series.id)).fetchone() is None:
             return series
@@ -226,13 +233,13 @@ def _brought_up(index: sqlite3.Connection, folder: int, calendar: str) -> sqlite
 
 
 def _code(error: Exception) -> int:
-    """The kind of an error of SQLite's; an extended code has it in its lowest byte."""
+    """Return the primary SQLite error code, which is the lowest byte of an extended one."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def _prepared(index: sqlite3.Connection) -> sqlite3.Connection:
     try:
-        # What a crash loses here is read again from the files.
+        # No fsync: after a crash the rows are rebuilt from the files.
         index.execute("PRAGMA synchronous = OFF")
         (version,) = index.execute("PRAGMA user_version").fetchone()
         if version != _VERSION:

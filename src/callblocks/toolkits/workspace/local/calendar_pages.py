@@ -1,7 +1,8 @@
-"""A page of events: the occurrences of many series in one order, and the token of the next page.
+"""A page of events: occurrences of many series merged by start, and the token of the next page.
 
-Series are counted side by side and only as far as the page needs: a page of fifty takes fifty
-occurrences, also from a series without an end. The token says after which event to go on.
+Occurrences are generated lazily and merged with a heap, so a page of fifty takes about fifty
+occurrences, even from a series without an end. The token holds the start and the id of the last
+event; the next page continues after it, whatever was added meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ("Asked", "page_of", "words_asked")
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for: the window, the words, whether series are expanded, and which page."""
+    """The request: the window, the words, expansion of series, and the page."""
 
     window: Window
     words: tuple[str, ...]
@@ -37,17 +38,20 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def words_asked(query: str) -> tuple[str, ...]:
-    """The words of a query; an event must have them all, anywhere in its text."""
+    """Return the words of a query; an event must contain all of them."""
     return tuple(query.casefold().replace('"', " ").split())
 
 
 def page_of(series: list[Series], asked: Asked, counting: Counting) -> tuple[list[Json], str]:
-    """The events of a page, and the token of the one after it, "" at the end."""
+    """Return the events of a page, and the token of the next page or ""."""
     after = _read_token(asked.page) if asked.page else None
     window = asked.window
+    # With expansion, occurrences before the token's start need not be generated again.
     if after is not None and asked.single:
         window = Window(max(window.low, after[0]), window.high)
     each = (_readable(one, asked, window, counting) for one in series)
+    # All inputs are sorted by start and id, so a heap merge yields the page in order, and
+    # generators behind it are advanced only as far as the page needs.
     found = heapq.merge(*each, key=order)
     rest = (one for one in found if after is None or order(one) > after)
     items = list(islice(rest, asked.limit + 1))
@@ -64,7 +68,7 @@ def _events(series: Series, asked: Asked, window: Window, counting: Counting) ->
 
 
 def _readable(series: Series, asked: Asked, window: Window, counting: Counting) -> Iterator[Found]:
-    """The events of a series as far as they can be told: one that is odd hides no other."""
+    """Yield the events of a series until one fails: a broken series must not hide the others."""
     try:
         yield from _events(series, asked, window, counting)
     except (ToolError, ArithmeticError, LookupError, TypeError, ValueError):
@@ -72,7 +76,7 @@ def _readable(series: Series, asked: Asked, window: Window, counting: Counting) 
 
 
 def _unexpanded(series: Series, found: Iterator[Found]) -> list[Found]:
-    """The series itself if any of it is there, and the occurrences that differ."""
+    """Return the series itself if any occurrence is in the window, and the differing ones."""
     first = next(found, None)
     if first is None:
         return []
@@ -80,19 +84,20 @@ def _unexpanded(series: Series, found: Iterator[Found]) -> list[Found]:
     if master is None or not master.get("recurrence"):
         return sorted([first, *found], key=order)
     own = {one["id"] for one in series.overrides}
-    # A series may have no end: no more is looked at than can be one of those that differ.
+    # A series may be infinite, so only as many occurrences are examined as could be overrides.
     some = [first, *islice(found, 2 * len(own))]
     differing = [one for one in some if one.id in own]
     return sorted([Found(first.start, series.id, master), *differing], key=order)
 
 
 def _with_words(series: Series, words: tuple[str, ...]) -> Series | None:
-    """What of a series has all the words; `None` if nothing has."""
+    """Narrow a series to the parts that contain all words; `None` if nothing does."""
     if not words:
         return series
     matching = [_has(one, words) for one in series.overrides]
     if series.master is not None and _has(series.master, words):
-        # Those that do not match still stand in the place of their occurrence.
+        # Overrides that do not match still replace their occurrence, so they are hidden as
+        # cancelled.
         hidden = [
             one if matches else one | {"status": "cancelled"}
             for one, matches in zip(series.overrides, matching, strict=True)

@@ -1,6 +1,6 @@
-"""Finding events of a calendar by their ids, and changing their files.
+"""Lookup of events by id, and changes of their files.
 
-An id is that of an event or a series, or of one occurrence: `staffmeeting_20261116T080000Z`.
+An id names an event or a series, or one occurrence: `staffmeeting_20261116T080000Z`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ("Target", "changing_event", "find_event", "no_event", "require_new_ev
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a change is made to: the file, its events of one UID, and maybe one occurrence."""
+    """The target of a change: the file, its group of one UID, and the event or occurrence."""
 
     row: Row
     event: Json
@@ -33,7 +33,7 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def is_occurrence(self) -> bool:
-        """Whether it is one occurrence of a series."""
+        """True for one occurrence of a series."""
         return "recurringEventId" in self.event
 
 
@@ -41,7 +41,7 @@ class Target(msgspec.Struct, frozen=True):
 def changing_event(
     index: CalendarIndex, home: Home, event_id: str, etag: str = ""
 ) -> Generator[Target, None, None]:
-    """The event to be changed; what was done to it is written afterwards."""
+    """Yield the event to change under the calendar's lock; write the file afterwards."""
     if home.folder is None:
         raise no_event(event_id)
     with hold(home.folder):
@@ -53,9 +53,10 @@ def changing_event(
         except BROKEN as error:
             raise _changed(event_id) from error
         if file.faults:
-            # What was not read would be lost by writing the file.
+            # Parts that were not parsed would be lost by writing the file.
             why = f"{brief(row.place.name)} cannot be changed here: {file.faults[0]}"
             raise ToolError("workspace_damaged", why)
+        # The index was read before the file: the file may have been replaced in between.
         if group.uid != row.series.uid or (etag and etag != etag_of(content)):
             raise _changed(event_id)
         yield Target(row, event, file, group)
@@ -63,7 +64,7 @@ def changing_event(
 
 
 def find_event(index: CalendarIndex, home: Home, event_id: str) -> tuple[Row, Json]:
-    """The event of that id, and the row of its file."""
+    """Return the row of an id and its event."""
     if home.folder is None:
         raise no_event(event_id)
     with index.fresh(home.folder, home.name) as rows:
@@ -90,7 +91,7 @@ def require_new_event(index: CalendarIndex, home: Home, id: str) -> None:
 
 
 def no_event(event_id: str, why: str = "calendar_events lists those that are there") -> ToolError:
-    """No event has that id."""
+    """Return the failure for an unknown id."""
     return ToolError("not_found", f"no event has the id {brief(event_id)}; {why}")
 
 

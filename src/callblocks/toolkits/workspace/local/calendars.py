@@ -1,9 +1,9 @@
-"""The calendars of a folder: one folder each, with one iCalendar file for each event.
+"""The local calendars: one folder each, with one iCalendar file per event.
 
     office/calendar/primary/<uid>.ics
 
-What is deleted has the status CANCELLED and stays in its file. Nobody is told of anything: there
-is no mail server here.
+A deleted event gets the status CANCELLED and stays in its file. No invitations are sent: there is
+no mail server.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class LocalCalendars:
         self._index = CalendarIndex(office)
 
     def calendars(self, *, limit: int, page: str) -> Page:
-        """The calendars; the primary one is there even before it has a folder."""
+        """Return a page of the calendars; the primary one is listed even without a folder."""
         return calendar_page(self._office, limit=limit, page=page)
 
     def zone(self, calendar_id: str) -> str:
-        """The zone in the file `timezone` of the calendar, else that of this machine."""
+        """Return the zone in the calendar's file `timezone`, else that of the machine."""
         with opened_home(self._office, calendar_id) as home:
             return home.zone
 
@@ -74,7 +74,7 @@ class LocalCalendars:
         limit: int,
         page: str,
     ) -> Page:
-        """Events that overlap a time, by start."""
+        """Return events that overlap a time range, by start."""
         words = words_asked(query)
         with opened_home(self._office, calendar_id) as home:
             asked = Asked(
@@ -101,13 +101,13 @@ class LocalCalendars:
         return Page(shown, token, _told(faults, counting, home.name))
 
     def event(self, calendar_id: str, event_id: str) -> Json:
-        """One event, one occurrence of a series, or a series."""
+        """Return one event, one occurrence of a series, or a series."""
         with opened_home(self._office, calendar_id) as home:
             row, event = find_event(self._index, home, event_id)
             return self._shown(event, home, row.place.name)
 
     def create(self, calendar_id: str, event: Json, *, notify: str) -> Json:
-        """Add an event; nobody is told."""
+        """Add an event."""
         id = str(event.get("id") or secrets.token_hex(13))
         if not _ID.fullmatch(id):
             why = f"{brief(id)} is no id for an event; use 5 or more of a-v and 0-9"
@@ -122,7 +122,7 @@ class LocalCalendars:
             return self.event(calendar_id, id)
 
     def update(self, calendar_id: str, event_id: str, changes: Json, *, notify: str) -> Json:
-        """Change fields of an event, a series, or one occurrence; nobody is told."""
+        """Change fields of an event, a series, or one occurrence."""
         now, etag = datetime.now(UTC), str(changes.get("etag") or "")
         with opened_home(self._office, calendar_id) as home:
             with changing_event(self._index, home, event_id, etag) as target:
@@ -135,7 +135,7 @@ class LocalCalendars:
             return self.event(calendar_id, event_id)
 
     def delete(self, calendar_id: str, event_id: str, *, notify: str) -> None:
-        """Cancel an event, a series, or one occurrence; nobody is told."""
+        """Cancel an event, a series, or one occurrence."""
         now = datetime.now(UTC)
         with (
             opened_home(self._office, calendar_id) as home,
@@ -149,20 +149,20 @@ class LocalCalendars:
                 cancel(target.group, now)
 
     def _organizer(self, event: Json) -> Json:
-        """Whose event it is, for those who attend; nobody where the office has no address."""
+        """Return the organizer for an event with attendees; none if the office has no address."""
         address = own_address(self._office) if event.get("attendees") else ""
         return {"organizer": {"email": address}} if "@" in address else {}
 
     def _shown(self, event: Json, home: Home, file: str, zone: str = "") -> Json:
         path = self._office.absolute() / "calendar" / home.name / file
         link = f"file://{quote(str(path), errors='replace')}"
-        # What is floating is in the zone of the calendar, whoever looks at it.
+        # Floating times are in the calendar's zone, not in the viewer's.
         settled = shown_event(event, home.zone)
         return (shown_event(settled, zone) if zone else settled) | {"htmlLink": link}
 
 
 def _zoned(fields: Json, zone: str) -> Json:
-    """The fields with a zone for each time that has none: that of the calendar."""
+    """Return the fields with the calendar's zone for times that have none."""
     times = {
         name: {"timeZone": zone} | fields[name]
         for name in ("start", "end")

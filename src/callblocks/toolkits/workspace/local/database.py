@@ -1,10 +1,15 @@
-"""One SQLite file of the office, opened for one call.
+"""An SQLite file of the office, opened for one call.
 
     with database(path, write=True) as connection:
         connection.execute(…)
 
-All of it happens or nothing; two writers wait for each other. What is wrong with the file is
-said by a code: `workspace_damaged`, `busy`, `disk_full`, `access_denied`, `file_error`.
+One call is one transaction; writers wait for each other. Problems of the file become failures with
+a code: `workspace_damaged`, `busy`, `disk_full`, `access_denied`, `file_error`.
+
+A spreadsheet file may come from somebody else. An SQLite file can contain triggers, views, virtual
+tables and generated columns that run code on access, and a hot journal beside it is replayed on
+opening. Therefore foreign journals are refused, `trusted_schema` is off, value sizes are limited,
+and everything but plain tables and indexes is refused before the first query.
 """
 
 from __future__ import annotations
@@ -26,10 +31,10 @@ __all__ = ("damaged", "database", "make_database")
 
 _WAIT = 5.0
 _PRIMARY = 0xFF
+# Size limit in bytes of one value in a foreign file.
 _LONGEST = 1_000_000
-"""Bytes of one value in a file of others."""
 
-# What has no pages of its own is a view, a trigger or a virtual table.
+# Views, triggers and virtual tables have no root page of their own.
 _ODD = """
 select type, name from sqlite_schema where ifnull(rootpage, 0) = 0
 union all
@@ -66,7 +71,7 @@ def database(
 
 
 def make_database(path: Path, schema: str) -> None:
-    """Make the tables of a new or an empty file, which only its owner may read."""
+    """Create the tables of a new or empty file with mode 0600."""
     with _told(path):
         _create(path)
         own = _require_own(path)
@@ -76,7 +81,10 @@ def make_database(path: Path, schema: str) -> None:
 
 
 def _create(path: Path) -> None:
-    """An empty file of its owner's, never opened: to close it frees all locks on it."""
+    """Create an empty file without opening it at its path."""
+    # POSIX locks belong to the process: closing any descriptor of a file releases all locks that
+    # this process holds on it, also those of another thread's connection. So the file is made
+    # elsewhere and linked into place.
     made, temporary = tempfile.mkstemp(dir=path.parent)
     os.close(made)
     try:
@@ -87,7 +95,7 @@ def _create(path: Path) -> None:
 
 
 def damaged(path: Path, why: str) -> ToolError:
-    """The failure that names a file which cannot be read."""
+    """Return the failure for a file that cannot be read."""
     name = brief(path.name)
     return ToolError("workspace_damaged", f"the file {name} is damaged: {why}", file=path.name)
 
@@ -119,7 +127,7 @@ def _require_same(path: Path, own: os.stat_result | None) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # Never made by looking; a file of others may hold functions and triggers of its own.
+    # `mode=rw` never creates a file. Functions of a foreign schema are not trusted.
     place = f"file:{quote(str(path))}?mode=rw"
     connection = sqlite3.connect(place, uri=True, timeout=_WAIT, isolation_level=None)
     connection.execute("pragma trusted_schema = off")
@@ -127,7 +135,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _require_plain(path: Path, connection: sqlite3.Connection) -> None:
-    """Only tables and indexes: anything else would do what nobody sees."""
+    """Refuse views, triggers, virtual tables and generated columns, which run unseen."""
     odd = connection.execute(_ODD).fetchone()
     if odd is not None:
         raise damaged(path, f"it has a {odd[0]} {brief(odd[1], 40)}; remove it")

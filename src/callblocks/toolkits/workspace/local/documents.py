@@ -1,7 +1,7 @@
 """Documents of a local office: text files of the drive, `<Title>.md`.
 
-A document is shown in the shape of Google Docs: one paragraph for each line, with the indexes
-that its first and last characters have there (in UTF-16 units, from 1 on).
+A document is shown in the shape of Google Docs: one paragraph per line, with Google's indexes,
+which count UTF-16 units from 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LocalDocuments:
         self._drive = drive
 
     def document(self, document_id: str) -> Json:
-        """A document with its paragraphs."""
+        """Return a document with its paragraphs."""
         file = self._file(document_id)
         content, _ = self._drive.content(document_id, "text/markdown")
         text = _decode(content, file["name"])
@@ -47,11 +47,11 @@ class LocalDocuments:
         return self.document(file["id"])
 
     def append(self, document_id: str, text: str) -> None:
-        """Add text at the end, before the end of the last line."""
+        """Append text before the end of the last line, as Google does."""
         self._edit(document_id, lambda old: _ended(old.removesuffix("\n") + text))
 
     def replace(self, document_id: str, find: str, new: str, *, match_case: bool) -> int:
-        """Replace each place; how many there were."""
+        """Replace each match; return their number."""
         count = 0
 
         def edit(old: str) -> str:
@@ -84,7 +84,7 @@ def _decode(content: bytes, name: str) -> str:
 
 
 def _require_lines(text: str, name: str) -> None:
-    """Each line is a paragraph with its places, which takes a thousand times its memory."""
+    """Refuse documents with too many lines: a paragraph takes a thousand times its memory."""
     lines = text.count("\n")
     if lines > _MOST_LINES:
         raise ToolError(

@@ -1,11 +1,12 @@
-"""The drive of a local office: plain files and folders, with ids in a database beside them.
+"""The local drive: plain files and folders, with ids in a database beside them.
 
     office/drive/…         what was put there, by a tool or by hand
     office/trash/…         what was thrown away; it can be brought back
     office/drive.sqlite    ids, given names and types
 
-Every call first compares the folders with the database, so that what was put, moved or removed by
-hand is known. Whoever changes something holds the database meanwhile.
+Every call first compares the folders with the database (drive_scan.py), so files that were added,
+moved or removed by hand are known. A writer holds the database's lock from its first look to its
+last change.
 """
 
 from __future__ import annotations
@@ -42,20 +43,22 @@ from callblocks.toolkits.workspace.local.drive_view import View
 __all__ = ("LocalDrive",)
 
 _DOCUMENT_EXPORTS = ("text/markdown", "text/plain")
-# What a scan of the names alone does not tell.
+# Fields and sort keys that need sizes and times, which a scan of names does not read.
 _CONTENT_FIELDS = ("modifiedTime", "fullText")
 _CONTENT_KEYS = ("modifiedTime", "modifiedByMeTime", "recency", "quotaBytesUsed")
 
 
 class LocalDrive:
-    """The files of an office; `folder` is the office, which need not be there yet."""
+    """The files of an office; `folder` is the office, which need not exist."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = DriveFolder(folder)
         self._texts = DriveTexts(folder / ".index" / "drive-texts.sqlite", self._folder.faults)
 
     def files(self, *, query: str, order: str, limit: int, page: str) -> Page:
-        """Files that a query in Drive's syntax finds; "" finds all, those in the trash too."""
+        """Return files that match a query in Drive's syntax; "" matches all, including the
+        trash.
+        """
         tree = read_query(query) if query.strip() else None
         keys = read_order(order)
         start = read_token(page, query, order)
@@ -70,12 +73,12 @@ class LocalDrive:
         return Page(shown, next, faults, paths)
 
     def file(self, file_id: str) -> Json:
-        """What is known of one file; `root` is the topmost folder."""
+        """Return the metadata of one file; `root` is the topmost folder."""
         view = self._folder.view()
         return self._shown(view, [view.row(file_id)])[0]
 
     def content(self, file_id: str, mime: str) -> tuple[bytes, str]:
-        """What a file holds, and its type; documents and sheets are exported as `mime`."""
+        """Return a file's content and type; documents and sheets are exported as `mime`."""
         view = self._folder.view()
         row = view.row(file_id)
         if row.is_folder:
@@ -90,7 +93,7 @@ class LocalDrive:
         return content, _document_type(mime) if row.mime == DOCUMENT else row.mime
 
     def create(self, metadata: Json, content: bytes | None) -> Json:
-        """Make a file, or with the type of a folder a folder."""
+        """Create a file, or a folder if the type says so."""
         _refuse_large(content)
         kept = None if metadata.get("mimeType") == FOLDER else content or b""
         return self._folder.change(
@@ -100,7 +103,7 @@ class LocalDrive:
     def update(
         self, file_id: str, changes: Json, content: bytes | None, *, add: str = "", remove: str = ""
     ) -> Json:
-        """Change what is known of a file (`trashed` too), what it holds, and its folder."""
+        """Change a file's metadata (`trashed` too), its content, and its folder."""
         _refuse_large(content)
 
         def make(change: Change) -> Row:
@@ -112,12 +115,12 @@ class LocalDrive:
         return self._folder.change(make)
 
     def delete(self, file_id: str) -> None:
-        """Delete a file for ever, past the trash."""
+        """Delete a file permanently, bypassing the trash."""
         self._folder.change(lambda change: change.delete(change.view.row(file_id)))
         self._folder.sweep()
 
     def edit(self, file_id: str, edit: Callable[[bytes], bytes]) -> Json:
-        """Let `edit` make a file's content from what it holds, with nobody between."""
+        """Compute a file's new content from the old one, under the lock."""
 
         def whole(old: bytes) -> bytes:
             _refuse_large(old)  # only its start was read
@@ -130,7 +133,7 @@ class LocalDrive:
         )
 
     def place(self, file_id: str, mime_prefixes: Sequence[str]) -> Path:
-        """Where a file of one of these types lies; nothing on the way to it is a link."""
+        """Return the path of a file that has one of these types; no link is on the way to it."""
         view = self._folder.view()
         row = view.row(file_id)
         if not row.mime.startswith(tuple(mime_prefixes)):
@@ -139,31 +142,31 @@ class LocalDrive:
         return view.path(row)
 
     def paths(self, file_ids: Iterable[str], *, below: bool = False) -> list[list[str]]:
-        """Where each of these files lies, from the workspace down, for a policy to judge.
+        """Return the workspace paths of each file, for a policy to judge.
 
-        What was thrown away lies in the trash, and counts as where it was before, too. With
-        `below`, all that is in a folder is named. A file that is not there lies nowhere.
+        A trashed file counts as both its path in the trash and its former path. With `below`,
+        everything in a folder is included. A missing file has no path.
         """
         view = self._folder.view()
         return [list(view.judged(one, below=below)) for one in file_ids]
 
     def new_path(self, folder_id: str, name: str, mime: str) -> str:
-        """Where a new file of that name would lie, from the workspace down."""
+        """Return the workspace path that a new file of that name would get."""
         view = self._folder.view()
         folder = view.row(folder_id)
         stored = next(stored_names(name, mime, view.place(folder)[1]))
         return f"{view.local_path(folder)}/{stored}"
 
     def adopt(self, name: str, suffix: str, mime: str, write: Callable[[Path], None]) -> Json:
-        """Make a file of the topmost folder, which `write` writes at a place of its own first."""
+        """Create a file in the topmost folder that `write` first writes at a temporary path."""
         return self._folder.adopt({"name": name, "mimeType": mime}, suffix, write)
 
     def touch(self, file_id: str) -> None:
-        """Note that a file was changed now."""
+        """Set a file's modification time to now."""
         self._folder.change(lambda change: change.touch(change.view.row(file_id)))
 
     def _found(self, tree: Query | None, keys: Sequence[tuple[str, bool]], view: View) -> list[Row]:
-        """The files that are meant, in order; those with words that were asked for, best first."""
+        """Return the matching files in order; full-text matches best first."""
         rows = view.known.rows.values()
         if tree is None:
             return in_order(rows, keys)
@@ -188,7 +191,7 @@ class LocalDrive:
         return read
 
     def _shown(self, view: View, rows: Iterable[Row]) -> list[Json]:
-        """Files as they are at this moment, with their checksums."""
+        """Return files as they are now, with checksums."""
         fresh = [self._folder.fresh(view, row) for row in rows]
         summed = [self._summed(view, row) for row in fresh]
         new = [row for row, old in zip(summed, fresh, strict=True) if row is not old]
@@ -218,7 +221,7 @@ def _asks_for_content(tree: Query | None, keys: Sequence[tuple[str, bool]]) -> b
 
 
 def _require_folders(tree: Query, view: View) -> None:
-    """A folder that is not there is no empty folder."""
+    """Raise `not_found` for a folder that does not exist, which is not the same as an empty one."""
     for term in terms(tree):
         if term.field == "parents":
             view.row(str(term.value))

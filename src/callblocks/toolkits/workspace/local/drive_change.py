@@ -1,4 +1,8 @@
-"""One change of the drive, made while nobody else writes: files first, then the rows to keep."""
+"""One change of the drive under the lock: files first, then the rows to store.
+
+The order makes crashes harmless: if the process dies between the two, the next scan finds the moved
+or new file and adopts it, as if a person had moved it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ _PLAIN = ("description", "starred")
 
 
 class Change:
-    """What one call does to the drive; `rows` and `gone` are for the database."""
+    """The changes of one call; `rows` and `gone` are for the database."""
 
     def __init__(self, view: View, tops: Tops) -> None:
         self.view = view
@@ -49,7 +53,7 @@ class Change:
         return self._keep(msgspec.structs.replace(row, created=row.modified, md5=md5))
 
     def update(self, row: Row, changes: Json, add: str) -> Row:
-        """Change what is known of a file, and where it lies."""
+        """Change the metadata of a file and its folder."""
         self._require_own(row)
         if "mimeType" in changes:
             row = self._retyped(row, changes["mimeType"])
@@ -66,7 +70,7 @@ class Change:
         return self._keep(row)
 
     def write(self, row: Row, edit: Callable[[bytes], bytes], largest: int) -> Row:
-        """Put other content in a file; what it holds now may decide it."""
+        """Replace the content of a file; `edit` computes it from the old one."""
         self._require_own(row)
         if row.mime in (FOLDER, SPREADSHEET):
             what = "is a folder" if row.is_folder else "is a spreadsheet; write its cells instead"
@@ -80,12 +84,12 @@ class Change:
         return self._keep(msgspec.structs.replace(row, md5=_md5(row, new)))
 
     def touch(self, row: Row) -> Row:
-        """Say that a file was changed now."""
+        """Set the modification time to now."""
         with self._place(row) as place:
             return self._keep(stamped(row, place.touch()))
 
     def delete(self, row: Row) -> Row:
-        """Take a file, and all that is in it, out of sight for ever."""
+        """Move a file with all that is in it to a name from which it is deleted later."""
         self._require_own(row)
         with self._place(row) as place:
             place.move(aside(self._top(TRASH)))
@@ -120,6 +124,8 @@ class Change:
                 raise ToolError("invalid_input", why, trashed=why)
             return row
         above = self.view.known.rows.get(row.origin)
+        # The former folder may be gone, trashed, or replaced by a file. The topmost folder always
+        # exists.
         lost = above is None or not above.is_folder or self.view.is_trashed(above)
         return self._move(row, ROOT if lost else row.origin, row.name)
 
@@ -131,7 +137,7 @@ class Change:
             folder = self.view.row(folder).folder
 
     def _refuse_deep(self, folder: str, height: int) -> None:
-        """What lies too deep would never be seen again."""
+        """Refuse folders that are too deep for scans, which would never show them."""
         above = self.view.place(self.view.row(folder))[1]
         if len(above.split("/")) + height > DEEPEST:
             why = f"folders are at most {DEEPEST} deep; choose a folder nearer to the top"
@@ -142,6 +148,7 @@ class Change:
         return 1 + max((self._height(one) for one in inner if one.is_folder), default=0)
 
     def _move(self, row: Row, folder: str, name: str) -> Row:
+        # An item that is trashed twice keeps its first origin: the second move is within the trash.
         origin = "" if folder != TRASH else row.origin or row.folder
         if row.folder == folder and (folder == TRASH or self._lies_so(row, name)):
             return msgspec.structs.replace(row, name=name)
@@ -154,12 +161,12 @@ class Change:
         return self._stamped(moved)
 
     def _lies_so(self, row: Row, name: str) -> bool:
-        """Whether a file's own name is already the one that a new name asks for."""
+        """Tell if the stored name is already the one that a new name would get."""
         path = self.view.place(self.view.row(row.folder))[1]
         return next(stored_names(name, row.mime, path)) == row.stored
 
     def _put(self, folder: str, name: str, mime: str, put: Callable[[Place], object]) -> str:
-        """Let `put` try names in a folder until one is free; the one it took."""
+        """Try names in a folder until `put` succeeds; return the stored name."""
         top, path = (TRASH, "") if folder == TRASH else self.view.place(self.view.row(folder))
         taken = self.view.known.folders.get(folder, {})
         with opened_place(self._top(top), f"{path}/x".lstrip("/")) as any_name:
@@ -192,7 +199,7 @@ def _md5(row: Row, content: bytes) -> str:
 
 
 def _refuse_in_use(row: Row, place: Place) -> None:
-    """A spreadsheet that is being written has a journal, which must stay beside it."""
+    """Refuse to move a spreadsheet that is being written: its journal must stay beside it."""
     if row.mime != SPREADSHEET:
         return
     try:

@@ -1,8 +1,8 @@
-"""What the file system does not know of the drive's files: `office/drive.sqlite`.
+"""The database of the drive, `office/drive.sqlite`: what the file system does not store.
 
-Ids, names, types and where trash came from. Each writer holds the database from its first look to
-its last change, so that two processes never act on one view. A file that is no such database is
-put aside and a new one begun: only ids and given names are lost with it.
+It has ids, names, types and the origins of trashed files. A writer holds the database from its
+first look to its last change, so two processes never act on the same view. A damaged file is set
+aside and a new one started: only ids and given names are lost.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _LOAD = f"SELECT {', '.join(_COLUMNS)} FROM files"
 _PUT = f"INSERT OR REPLACE INTO files VALUES ({', '.join('?' * len(_COLUMNS))})"
 _DROP = "DELETE FROM files WHERE id = ?"
 
+# The result of a decision: an answer, the rows to write, and the ids to drop.
 Decision: TypeAlias = tuple[T, Iterable[Row], Iterable[str]]
-"""What comes of a look: an answer, the rows to write, and the ids to drop."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Known(msgspec.Struct, frozen=True):
     folders: dict[str, dict[str, Row]]
 
     def changed(self, rows: Iterable[Row], gone: Iterable[str]) -> Known:
-        """The same with other rows, and without some."""
+        """Return a copy with rows replaced and ids removed."""
         new = self.rows | {row.id: row for row in rows}
         for one in gone:
             new.pop(one, None)
@@ -48,18 +48,18 @@ class Known(msgspec.Struct, frozen=True):
 
 
 class DriveFiles:
-    """The database of one drive; used from many threads."""
+    """The database of one drive, for use from several threads."""
 
     def __init__(self, path: Path, faults: list[str]) -> None:
         self._base = OwnDatabase(path, _SCHEMA, faults)
         self._loaded: tuple[tuple[str, int], Known] | None = None
 
     def known(self) -> Known:
-        """All files as they are now; nothing is made where there is no database."""
+        """Return all files; nothing is created if there is no database."""
         return self._base.read(self._load) if self._base.is_there() else _known(())
 
     def change(self, decide: Callable[[Known], Decision[T]]) -> T:
-        """Let nobody else write, and write the rows and drop the ids that `decide` gives."""
+        """Lock the database, and apply the rows and ids that `decide` returns."""
 
         def write(base: sqlite3.Connection) -> tuple[T, tuple[tuple[str, int], Known]]:
             known = self._load(base)
@@ -76,6 +76,8 @@ class DriveFiles:
         return done
 
     def _load(self, base: sqlite3.Connection) -> Known:
+        # The parsed rows are cached under the database's identity and change counter: loading ten
+        # thousand rows takes longer than everything else in a call.
         state = self._base.state(base)
         loaded = self._loaded
         if loaded is None or loaded[0] != state:

@@ -1,7 +1,7 @@
-"""The drive's folder as it is now: looked at as a whole, or changed by one caller at a time.
+"""The drive's folder: a view of all files, or one change at a time.
 
-Looking compares names with the database. What each file holds is compared too where a caller asks
-for it; with very many files not again within two seconds, for that takes most of the time.
+A view compares names with the database, and sizes and times on request. With very many files the
+latter is repeated at most every two seconds, because `stat` of each file takes most of the time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNWRITABLE = ("access_denied", "disk_full", "file_error")
 
 
 class DriveFolder:
-    """The files of one office; `faults` says what was damaged, until somebody tells it."""
+    """The files of one office; `faults` collects damage until it is reported."""
 
     def __init__(self, office: Path) -> None:
         self.office = office
@@ -48,7 +48,7 @@ class DriveFolder:
         self._unwritten = (nothing, nothing)
 
     def view(self, *, content: bool = False) -> View:
-        """All files as they are; with `content`, their sizes and times too."""
+        """Return all files; with `content`, their sizes and times are current too."""
         with naming("drive"), opened_tops(self.office) as tops:
             known = self._remembered(self._files.known())
             quick = not content or self._is_compared(known)
@@ -61,9 +61,11 @@ class DriveFolder:
         return View(known, self.office)
 
     def change(self, make: Callable[[Change], Row]) -> Json:
-        """Do one thing while nobody else changes the drive; the file as it is then."""
+        """Run one change under the lock; return the file afterwards."""
 
         def decide(known: Known) -> Decision[Json]:
+            # Scan again under the lock: the view of the caller may be older than another process's
+            # change.
             known, rows, gone = _settle(known, tops)
             change = Change(View(known, self.office), tops)
             row = make(change)
@@ -74,25 +76,25 @@ class DriveFolder:
             return self._files.change(decide)
 
     def adopt(self, metadata: Json, suffix: str, write: Callable[[Path], None]) -> Json:
-        """Make a file that `write` writes at a place of its own first."""
+        """Create a file that `write` first writes at a temporary path."""
         with naming("drive"), unfinished(self.office) as folder:
             new = Place(folder.opened, f"new{suffix}")
             write(folder.path / new.name)
             return self.change(lambda change: change.create(metadata, new.move))
 
     def keep(self, rows: list[Row]) -> None:
-        """Keep what was found out about files, if they are still as they were."""
+        """Store what was learned about files (checksums) if they are still at the same place."""
 
         def decide(known: Known) -> Decision[None]:
             same = [row for row in rows if _is_same(row, known.rows.get(row.id))]
             return None, same, ()
 
-        # It is found out again another time.
+        # It is only a cache; it is computed again another time.
         with suppress(ToolError):
             self._files.change(decide)
 
     def read(self, view: View, row: Row, length: int) -> bytes:
-        """The first bytes of a file."""
+        """Return the first bytes of a file."""
         top, path = view.place(row)
         with naming(row.name), opened_tops(self.office) as tops:
             opened = tops.trash if top == TRASH else tops.drive
@@ -102,25 +104,27 @@ class DriveFolder:
                 return place.read(length)
 
     def fresh(self, view: View, row: Row) -> Row:
-        """A row with the size and time that its file has now."""
+        """Return a row with the current size and time of its file."""
         try:
             return stamped(row, view.path(row).lstat())
         except OSError:
             return row
 
     def sweep(self) -> None:
-        """Remove from the disk what was deleted for ever."""
+        """Remove permanently deleted files from the disk."""
         with naming(TRASH), opened_tops(self.office) as tops:
             if tops.trash is not None:
                 remove_aside(tops.trash)
 
     def _kept(self, known: Known, found: Found, tops: Tops, quick: bool) -> Known:
-        """What was found, in the database; or only remembered where nothing can be written."""
+        """Store scan results in the database, or in memory if it cannot be written."""
         try:
             return self._files.change(lambda known: _settle(known, tops, quick=quick))
         except ToolError as error:
             if error.code not in _UNWRITABLE:
                 raise
+        # A read-only office must still give a file the same id in each call, so the rows are
+        # remembered as long as the stored ones are unchanged.
         seen = known.changed(found.rows, found.gone)
         self._unwritten = (self._files.known(), seen)
         return seen
@@ -137,7 +141,7 @@ class DriveFolder:
 
 
 def _settle(known: Known, tops: Tops, *, quick: bool = True) -> Decision[Known]:
-    """What is known once the folders were compared, and what that changes in the database."""
+    """Scan, and return the known files with the database changes."""
     found = scan(known, tops.drive, tops.trash, quick=quick)
     if not found:
         return known, (), ()

@@ -1,7 +1,7 @@
-"""Which files a query of Drive finds, and in what order.
+"""Matching and sorting of files by a Drive query.
 
-A `name contains` finds words that start so, as Google does: `Wor` is in `Hello World`, not in
-`HelloWorld`. Case does not count. What nobody does locally (views, shares) is never so.
+`name contains` matches word prefixes, as Google does: `Wor` is in `Hello World`, not in
+`HelloWorld`. Case is ignored. Fields that have no local meaning (views, shares) never match.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 def matcher(query: Query, view: View, texts: Mapping[str, Set[str]]) -> Matches:
-    """A function that says whether a file is found; `texts` has the ids for each `fullText`."""
+    """Compile a query to a predicate; `texts` has the ids for each `fullText` value."""
     match query:
         case Term():
             return _term(query, view, texts)
@@ -50,7 +50,7 @@ def matcher(query: Query, view: View, texts: Mapping[str, Set[str]]) -> Matches:
 
 
 def _both(every: list[Matches]) -> Matches:
-    # Plain loops: this runs for each file there is.
+    # A plain loop, because this runs for every file.
     def holds(row: Row) -> bool:
         for one in every:  # noqa: SIM110 `all` of a generator takes twice as long
             if not one(row):
@@ -61,7 +61,7 @@ def _both(every: list[Matches]) -> Matches:
 
 
 def name_holds(name: str, value: str) -> bool:
-    """Whether a name has words that start with these, one after the other."""
+    """Tell if a name contains consecutive words that start with these."""
     return _name_holds(value)(name)
 
 
@@ -86,7 +86,7 @@ def _name_holds(value: str) -> Callable[[str], bool]:
 
 
 def in_order(rows: Iterable[Row], order: Iterable[tuple[str, bool]]) -> list[Row]:
-    """Files by these keys; those that are alike, by id."""
+    """Sort files by these keys, then by id."""
     ordered = sorted(rows, key=lambda row: row.id)
     for key, down in reversed([*order]):
         ordered.sort(key=_KEYS[key], reverse=down)
@@ -110,7 +110,7 @@ def _term(term: Term, view: View, texts: Mapping[str, Set[str]]) -> Matches:
 
 
 def _text(term: Term, value: str) -> Matches | None:
-    """How a name or a type is compared; `None` for the text of a file."""
+    """Return the comparison of a name or a type; `None` for the text of a file."""
     is_equal = term.operator == "="
     match term.field, term.operator:
         case "name", "contains":

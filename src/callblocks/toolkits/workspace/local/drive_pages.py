@@ -1,4 +1,4 @@
-"""The token of a page: where it starts, and a sign of the question that it belongs to."""
+"""Page tokens: an offset, and a checksum of the query that it belongs to."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _TOKEN = re.compile(r"([0-9]{1,9})-([0-9a-f]{8})")
 
 
 def write_token(start: int, *question: str) -> str:
-    """The token of the page that starts there."""
+    """Return the token of the page that starts at an offset."""
     return f"{start}-{_sign(question)}"
 
 
 def read_token(token: str, *question: str) -> int:
-    """Where a page starts; 0 without a token, `invalid_input` for one of another question."""
+    """Return the offset of a page; 0 without a token, `invalid_input` for another query's token."""
     if not token:
         return 0
     found = _TOKEN.fullmatch(token)

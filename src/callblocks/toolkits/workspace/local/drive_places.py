@@ -1,4 +1,4 @@
-"""Where the drive's files lie: the folders of the office, opened so that no link is ever passed.
+"""The folders of the drive, opened without following links.
 
 office/drive/…      the files
 office/trash/…      what was thrown away
@@ -33,12 +33,12 @@ __all__ = (
     "unfinished",
 )
 
-# A new file is its owner's alone.
+# A stat result whose mode and owner a new file gets: readable by its owner only.
 _PRIVATE = os.stat_result((0o100600, 0, 0, 1, os.geteuid(), os.getegid(), 0, 0, 0, 0))
 
 
 class Tops(msgspec.Struct, frozen=True):
-    """The open folders of files and of trash; `None` is one that is not there."""
+    """The open folders of files and trash; `None` for a missing one."""
 
     drive: int | None
     trash: int | None
@@ -51,20 +51,22 @@ class Place(msgspec.Struct, frozen=True):
     name: str
 
     def read(self, length: int) -> bytes:
-        """The first bytes of the file."""
+        """Return the first bytes of the file."""
         return read_file(self.name, self.folder, self.name, length)
 
     def look(self) -> os.stat_result:
-        """What is there; a link is a link."""
+        """Return the status without following links."""
         return look(self.folder, self.name)
 
     def write(self, content: bytes) -> os.stat_result:
-        """Put other content in place of a file."""
+        """Replace the content of the file."""
         replace(self.folder, self.name, content, old=self.look(), executable=False, overwrite=True)
         return self.look()
 
     def make(self, content: bytes | None) -> os.stat_result:
-        """Make a file, or without content a folder; `FileExistsError` if the name is taken."""
+        """Create a file, or a folder if `content` is `None`; `FileExistsError` if the name is
+        taken.
+        """
         if content is None:
             os.mkdir(self.name, 0o700, dir_fd=self.folder)
             flush_folder(self.folder)
@@ -75,7 +77,9 @@ class Place(msgspec.Struct, frozen=True):
         return self.look()
 
     def move(self, to: Place) -> os.stat_result:
-        """Take a new place, on nothing that is there."""
+        """Move to a free place."""
+        # `rename` replaces an existing file silently. All writers hold the database's lock, so the
+        # check cannot race with another writer of ours.
         with suppress(FileNotFoundError):
             to.look()
             raise FileExistsError
@@ -85,13 +89,13 @@ class Place(msgspec.Struct, frozen=True):
         return to.look()
 
     def touch(self) -> os.stat_result:
-        """Set the time of its last change to now."""
+        """Set the modification time to now."""
         os.utime(self.name, dir_fd=self.folder, follow_symlinks=False)
         return self.look()
 
 
 class Unfinished(msgspec.Struct, frozen=True):
-    """A folder of one's own, open."""
+    """A private temporary folder, open."""
 
     path: Path
     opened: int
@@ -99,7 +103,7 @@ class Unfinished(msgspec.Struct, frozen=True):
 
 @contextmanager
 def opened_tops(office: Path, *, make: bool = False) -> Generator[Tops, None, None]:
-    """Open the folders of files and of trash; with `make`, they are made first."""
+    """Open the folders of files and trash; with `make`, create them."""
     with ExitStack() as stack:
 
         def opened(name: str | Path, above: int | None) -> int | None:
@@ -114,7 +118,7 @@ def opened_tops(office: Path, *, make: bool = False) -> Generator[Tops, None, No
 
 @contextmanager
 def opened_place(top: int, path: str) -> Generator[Place, None, None]:
-    """The place at a path below an open folder."""
+    """Open the folder of a path below an open folder."""
     above, _, name = path.rpartition("/")
     folder = open_folder(top, above or HERE, opener=best_opener())
     try:
@@ -125,7 +129,7 @@ def opened_place(top: int, path: str) -> Generator[Place, None, None]:
 
 @contextmanager
 def unfinished(office: Path) -> Generator[Unfinished, None, None]:
-    """A folder for a file that is still being made, gone afterwards."""
+    """Create a temporary folder for a file in the making; remove it afterwards."""
     with ExitStack() as stack:
 
         def made(place: Path) -> int:
@@ -144,7 +148,7 @@ def unfinished(office: Path) -> Generator[Unfinished, None, None]:
 
 
 def remove_aside(trash: int) -> None:
-    """Delete for ever what was put aside for that, also what an earlier run has left."""
+    """Delete what was set aside for deletion, also by earlier runs."""
     for name in os.listdir(trash):
         if name.startswith(REMOVING):
             with suppress(NotADirectoryError):
@@ -154,7 +158,7 @@ def remove_aside(trash: int) -> None:
 
 
 def aside(trash: int) -> Place:
-    """A place in the trash from which nothing comes back."""
+    """Return a place in the trash for files that are to be deleted."""
     return Place(trash, f"{REMOVING}{secrets.token_hex(8)}")
 
 

@@ -1,4 +1,4 @@
-"""One file of the drive, as the database has it, and how Google would show it."""
+"""A file of the drive as a database row, and as Google's resource."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from callblocks.toolkits.workspace.drive_types import FOLDER, is_native
 
 __all__ = ("ROOT", "TRASH", "Row", "new_id", "resource", "rfc3339")
 
+# The id of the topmost folder, the same in every office.
 ROOT = "0AOfficeDriveRootUk9PVA"
-"""The id of the topmost folder, the same in every office."""
 
+# The pseudo id of the trash; it is never shown.
 TRASH = "trash"
-"""Stands for the folder of what was thrown away; nobody sees it as an id."""
 
 _SECOND = 1_000_000_000
 _LAST = 253_402_300_799 * _SECOND  # the year 9999
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
-    """A file or folder: what it is, where it lies, and by what it is known again.
+    """A file or folder: its metadata, its place, and its identity on disk.
 
-    `folder` is the id of the folder it lies in, or `TRASH`; then `origin` is where it came from.
-    `device`, `inode`, `size` and `modified` tell whether a file seen elsewhere is this one.
+    `folder` is the id of its folder, or `TRASH`; then `origin` is its former folder. `device`,
+    `inode`, `size` and `modified` tell if a file that appears elsewhere is this one.
     """
 
     id: str
@@ -45,32 +45,32 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it holds files."""
+        """True for a folder."""
         return self.mime == FOLDER
 
     @property
     def parent(self) -> str:
-        """The folder it belongs to, in the trash too."""
+        """The id of its folder, also while in the trash."""
         return self.origin if self.folder == TRASH else self.folder
 
 
 def new_id() -> str:
-    """An id that nothing else has, in the letters that Google uses."""
+    """Return a unique id in Google's alphabet."""
     import secrets
 
     return "1" + secrets.token_urlsafe(21)[:27]
 
 
 def rfc3339(nanoseconds: int) -> str:
-    """A moment as Google writes it: `2024-05-01T08:30:00.000Z`."""
-    # A file's time may be set to anything by hand.
+    """Format a time as Google does: `2024-05-01T08:30:00.000Z`."""
+    # Clamped, because mtimes can be set to any value.
     seconds, rest = divmod(min(max(nanoseconds, 0), _LAST), _SECOND)
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest // 1_000_000:03d}Z"
 
 
 def resource(row: Row, *, link: str, trashed: bool) -> Json:
-    """A `File` of Drive v3; `link` is where a person opens it."""
+    """Return a `File` of Drive v3; `link` is its `webViewLink`."""
     shown: Json = {
         "kind": "drive#file",
         "id": row.id,

@@ -1,11 +1,14 @@
-"""The drive's folders compared with the database: what came, went, moved or changed by hand.
+"""Comparison of the drive's folders with the database: files added, removed, moved or changed.
 
-A file at its place is the same file, whatever it holds now. One that is gone from its place, and
-one that is new elsewhere, are the same where device, inode, size and time are. Links, pipes and
-devices are not listed, nor is what other programs are still writing.
+Identity: a file at its known place is the same file, whatever it holds now. A file that vanished
+and a new one elsewhere are the same if device, inode, size and mtime agree. Links, pipes and
+devices are not listed, nor are unfinished files of other programs.
 
-Looking at each file costs most of the time, so a quick scan reads only the names: what a file
-holds may then have changed in place without being noticed.
+Cost: `stat` of each file takes most of the time. A quick scan reads only names and inodes, which
+`scandir` provides for free; content changes in place then go unnoticed.
+
+Order: known names first, then new names, then new files, which are matched to vanished ones at the
+very end. Only then is it certain which files are gone from their places.
 """
 
 from __future__ import annotations
@@ -26,23 +29,23 @@ from callblocks.toolkits.workspace.local.drive_seen import is_folder, moved_row,
 
 __all__ = ("DEEPEST", "REMOVING", "Found", "is_unfinished", "scan")
 
+# Prefix of files that are being deleted.
 REMOVING = ".removing-"
-"""How the name of what is being deleted for ever starts."""
 
+# Maximum depth of folders.
 DEEPEST = 128
-"""How many folders within folders are looked into."""
 
 _UNFINISHED = re.compile(r".*\.sheet-(?:journal|wal|shm)", re.DOTALL)
 
 
 def is_unfinished(name: str) -> bool:
-    """Whether a file of that name is still being written or deleted, and so not listed."""
+    """Tell if a file of that name is being written or deleted, and so is not listed."""
     started = is_temporary(name) or name.startswith(REMOVING)
     return started or _UNFINISHED.fullmatch(name) is not None
 
 
 class Found(msgspec.Struct):
-    """What differs from the database: rows that are new or other, and ids that are gone."""
+    """The differences: new or changed rows, and ids that are gone."""
 
     rows: list[Row]
     gone: list[str]
@@ -53,7 +56,7 @@ class Found(msgspec.Struct):
 
 
 def scan(known: Known, drive: int | None, trash: int | None, *, quick: bool) -> Found:
-    """Compare open folders with what is known of them; `None` is a folder that is not there."""
+    """Compare open folders with the known files; `None` is a missing folder."""
     walk = _Walk(known, quick)
     for folder, opened in ((ROOT, drive), (TRASH, trash)):
         if opened is not None:
@@ -72,7 +75,7 @@ class _Walk:
         self._inodes: dict[tuple[int, int], Row] | None = None
 
     def go(self, folder: str, opened: int, depth: int) -> None:
-        """Compare one folder, and those in it."""
+        """Compare one folder and its subfolders."""
         rows = self._known.folders.get(folder, {})
         below: list[tuple[str, str]] = []
         others: list[os.DirEntry[str]] = []
@@ -88,7 +91,8 @@ class _Walk:
                 seen.add(row.id)
                 if row.mime == FOLDER:
                     below.append((row.id, entry.name))
-        # Those that are new come first: one may be what another had the name of.
+        # New names come first: after a swap of two names, one entry may be what the other's row
+        # names.
         for entry in sorted(others, key=lambda entry: entry.name in rows):
             row = self._look(folder, entry, rows.get(entry.name), opened)
             if row is not None:
@@ -106,6 +110,8 @@ class _Walk:
             opened = os.open(name, OPEN_FOLDER | os.O_NOFOLLOW, dir_fd=above)
         except OSError as error:
             self._faults.append(f"the folder {name!r} cannot be read: {error.strerror}")
+            # An unreadable folder keeps its known files: a permission problem must not look like a
+            # deletion, which would drop their ids.
             self._seen.update(_below(self._known, folder))
             return
         try:
@@ -116,7 +122,7 @@ class _Walk:
     def _look(
         self, folder: str, entry: os.DirEntry[str], row: Row | None, opened: int
     ) -> Row | None:
-        """What is at a name that is not as it was; a file that is new there waits for the end."""
+        """Classify an entry that is not as it was; a new file waits for the end of the scan."""
         status = _status(entry)
         if status is None or not self._is_listed(entry.name, status):
             return None
@@ -153,7 +159,7 @@ class _Walk:
         return True
 
     def _at(self, status: os.stat_result) -> Row | None:
-        """The row that had this inode, if what it stands for was not found at its place."""
+        """Return the row with this inode if its file was not found at its place."""
         if self._inodes is None:
             self._inodes = {(row.device, row.inode): row for row in self._known.rows.values()}
         row = self._inodes.get((status.st_dev, status.st_ino))
@@ -162,11 +168,13 @@ class _Walk:
 
     def _moved_file(self, status: os.stat_result) -> Row | None:
         row = self._at(status)
-        # The inode of a deleted file is soon that of another.
+        # File systems reuse inodes soon, so size and mtime must agree as well.
         return row if row and stamped(row, status) == row else None
 
     def _moved_folder(self, status: os.stat_result, name: str, above: int) -> Row | None:
         row = self._at(status)
+        # The mtime of a folder changes with each entry, so it cannot identify it. One known entry
+        # with its known inode is enough.
         if row is None or stamped(row, status) == row:
             return row
         known = self._known.folders.get(row.id, {})
@@ -185,7 +193,7 @@ class _Walk:
         return row if same else None
 
     def found(self) -> Found:
-        """All that differs, once every folder was compared."""
+        """Return all differences after every folder was compared."""
         for folder, name, status in self._unknown:
             self._seen.add(self._add(self._moved_file(status), folder, name, status).id)
         gone = [one for one in self._known.rows if one not in self._seen]

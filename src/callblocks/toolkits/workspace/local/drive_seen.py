@@ -1,4 +1,4 @@
-"""A row for what is seen in a folder: new there, moved there by hand, or changed."""
+"""Rows for entries that a scan found: new, moved by hand, or changed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ("is_folder", "moved_row", "new_row", "stamped")
 
 
 def is_folder(status: os.stat_result) -> bool:
-    """Whether it holds files."""
+    """Tell if a status is that of a folder."""
     return stat.S_ISDIR(status.st_mode)
 
 
 def stamped(row: Row, status: os.stat_result) -> Row:
-    """A row with what the file system says of it now."""
+    """Return a row with the file system's current data."""
     size = 0 if row.is_folder else status.st_size
     mark = (status.st_dev, status.st_ino, size, status.st_mtime_ns)
     if mark == _mark(row):
@@ -42,7 +42,7 @@ def _mark(row: Row) -> tuple[int, int, int, int]:
 
 
 def moved_row(row: Row, folder: str, stored: str, status: os.stat_result) -> Row:
-    """A row whose file was moved or renamed by hand."""
+    """Return the row of a file that was moved or renamed by hand."""
     new = msgspec.structs.replace(
         row,
         folder=folder,
@@ -58,7 +58,7 @@ def moved_row(row: Row, folder: str, stored: str, status: os.stat_result) -> Row
 
 
 def new_row(folder: str, stored: str, status: os.stat_result) -> Row:
-    """A row for what was put there by hand."""
+    """Return the row of a file that was added by hand."""
     mime = FOLDER if is_folder(status) else guessed_type(stored)
     return stamped(
         Row(

@@ -1,7 +1,7 @@
-"""The words of the drive's files: an FTS5 index in `office/.index/drive-texts.sqlite`.
+"""Full-text index of the drive: FTS5 in `office/.index/drive-texts.sqlite`.
 
-A search first reads what is new or changed since it was indexed. The index may be deleted at any
-time; one that is damaged is made anew. Names and descriptions are in it too, as with Google.
+A search first reads new and changed files. The index may be deleted at any time; a damaged one is
+rebuilt. Names and descriptions are indexed too, as Google does.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from callblocks.toolkits.workspace.local.own_database import OwnDatabase
 
 __all__ = ("DriveTexts", "Read")
 
+# A function that reads the first bytes of a file; b"" if it cannot.
 Read: TypeAlias = Callable[[Row, int], bytes]
-"""Reads the first bytes of a file; b"" if it cannot be read."""
 
 _Stamp: TypeAlias = tuple[int, int, int, str, str]
 
@@ -60,7 +60,7 @@ class DriveTexts:
         self._current: tuple[tuple[str, int], Known] | None = None
 
     def find(self, values: Iterable[str], known: Known, read: Read) -> dict[str, list[str]]:
-        """The ids of the files that hold each of these values, the best first."""
+        """Return the ids of the files that contain each value, best first."""
         asked = {value: _match(value) for value in values}
 
         def answer(base: sqlite3.Connection) -> dict[str, list[str]]:
@@ -79,7 +79,7 @@ class DriveTexts:
 
 
 def _index(base: sqlite3.Connection, known: Known, read: Read) -> bool:
-    """Bring the index to what is known now; whether it differed."""
+    """Bring the index up to date; return True if it differed."""
     stamps: dict[str, _Stamp] = {one[0]: one[1:] for one in base.execute(_STAMPS)}
     new = [row for row in known.rows.values() if stamps.get(row.id) != _stamp(row)]
     dropped = [(one,) for one in stamps if one not in known.rows]
@@ -103,7 +103,7 @@ def _text(row: Row, read: Read) -> str:
 
 
 def _match(value: str) -> str:
-    """The words of a search, all of which must be there; those in double quotes side by side."""
+    """Return the FTS5 expression: all words must match, quoted ones as phrases."""
     phrases = dict.fromkeys(_phrases(value.replace("\0", " ")))
     if len(phrases) > _MOST_WORDS:
         why = f"fullText has {len(phrases)} words; at most {_MOST_WORDS} are searched at once"

@@ -1,4 +1,4 @@
-"""All files of the drive at one moment: which is meant by an id, where it lies, how it is shown."""
+"""All files of the drive at one moment: lookup, paths and resources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOPS = {ROOT: "drive", TRASH: "trash"}
 
 
 class View:
-    """Rows by id, with the root folder among them."""
+    """Rows by id, including the root folder."""
 
     def __init__(self, known: Known, office: Path) -> None:
         self.known = known
@@ -27,7 +27,7 @@ class View:
         self._in_trash: dict[str, bool] = {ROOT: False, TRASH: True}
 
     def row(self, file_id: str) -> Row:
-        """The file of that id; `root` is the topmost folder. `not_found` if there is none."""
+        """Return the file of an id; `root` is the topmost folder. `not_found` if there is none."""
         if file_id in ("root", ROOT):
             return Row(ROOT, "", "", "My Drive", FOLDER, 0, 0, 0, 0, 0)
         row = self.known.rows.get(file_id)
@@ -39,7 +39,7 @@ class View:
         return row
 
     def folder(self, file_id: str) -> Row:
-        """The folder of that id, to put something in."""
+        """Return the folder of an id, as a target."""
         row = self.row(file_id)
         if not row.is_folder:
             why = f"{brief(row.name)} is a file, not a folder; give the id of a folder"
@@ -50,7 +50,7 @@ class View:
         return row
 
     def place(self, row: Row) -> tuple[str, str]:
-        """The top folder that a file lies in, `drive` or `trash`, and its path below that."""
+        """Return the top folder of a file, `drive` or `trash`, and its path below that."""
         names: list[str] = []
         at = row
         while at.id != ROOT and len(names) < _DEEPEST:
@@ -61,16 +61,16 @@ class View:
         return "drive", "/".join(reversed(names))
 
     def path(self, row: Row) -> Path:
-        """Where a file lies."""
+        """Return the path of a file."""
         top, below = self.place(row)
         return self._office / top / below
 
     def local_path(self, row: Row) -> str:
-        """Where a file lies, from the workspace down."""
+        """Return the path of a file below the workspace."""
         return "/".join(filter(None, (self._office.name, *self.place(row))))
 
     def judged(self, file_id: str, *, below: bool) -> Iterator[str]:
-        """The paths that a file has, and had before it was thrown away; none if it is not there."""
+        """Yield the paths that a file has, and had before it was trashed; none if it is missing."""
         try:
             row = self.row(file_id)
         except ToolError:
@@ -81,7 +81,7 @@ class View:
                 yield from self._former(one)
 
     def _former(self, row: Row) -> Iterator[str]:
-        """Where a file in the trash was before, if the folder that it was in is known."""
+        """Yield the former path of a trashed file, if its folder is known."""
         names: list[str] = []
         at = row
         while at.id != ROOT and len(names) < _DEEPEST:
@@ -93,9 +93,10 @@ class View:
         yield "/".join((self._office.name, _TOPS[ROOT], *reversed(names)))
 
     def is_trashed(self, row: Row) -> bool:
-        """Whether it, or a folder that it lies in, is in the trash."""
+        """Tell if a file, or a folder above it, is in the trash."""
         if row.id == ROOT:
             return False
+        # Memoized by folder: a list asks this for every file, and most files share their folder.
         held = self._in_trash.get(row.folder)
         if held is None:
             above = self.known.rows.get(row.folder)
@@ -103,20 +104,20 @@ class View:
         return held
 
     def below(self, row: Row) -> Iterator[Row]:
-        """All that lies in a folder, at any depth."""
+        """Yield everything in a folder at any depth."""
         for inner in self.known.folders.get(row.id, {}).values():
             yield inner
             yield from self.below(inner)
 
     def shown(self, row: Row) -> Json:
-        """A file as Google shows one."""
+        """Return a file as Google's resource."""
         link = self.path(row).absolute().as_uri()
         shown = resource(row, link=link, trashed=self.is_trashed(row))
         if row.mime not in (FOLDER, SPREADSHEET):
-            # The office is a folder of the workspace; what a `.sheet` holds is read by drive_read.
+            # `localPath` is for the file tools; a `.sheet` is binary and is read by drive_read.
             shown["localPath"] = self.local_path(row)
         if row.id == ROOT:
-            # The folder itself is no file with times of its own.
+            # The root folder has no times of its own.
             for name in ("parents", "createdTime", "modifiedTime"):
                 del shown[name]
         return shown

@@ -26,14 +26,14 @@ __all__ = ("write_excel",)
 
 _ROWS, _COLUMNS, _LENGTH, _NAME = 1_048_576, 16_384, 32_767, 31
 _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\]")
-# What XML cannot say.
+# Characters that XML 1.0 cannot represent.
 _NOT_IN_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 Found = tuple[int, int, Cell]
 
 
 def write_excel(sheets: Sequence[tuple[str, Iterable[Found]]]) -> bytes:
-    """A workbook of these sheets: the name of each, and its cells row by row."""
+    """Return a workbook of these sheets: the name of each, and its cells row by row."""
     book: Any = Workbook(write_only=True)
     names: set[str] = set()
     for title, found in sheets:
@@ -62,7 +62,7 @@ def _excel_cell(page: Any, cell: Cell) -> Any:
     value = cell.value
     if isinstance(value, str):
         value = _NOT_IN_TEXT.sub("\ufffd", value)
-    # Only what is not plain needs a cell of its own: that is slow.
+    # A plain value is much faster than a cell object, so that is made only where needed.
     if not cell.pattern and (cell.kind != "text" or not str(value).startswith(("=", "#"))):
         return value
     made: Any = WriteOnlyCell(page, value)
@@ -84,7 +84,7 @@ def _require_fit(title: str, row: int, column: int, cell: Cell) -> None:
 
 
 def _name(title: str, taken: set[str]) -> str:
-    """A name that Excel takes, and no other sheet has."""
+    """Return a valid and unused sheet name."""
     plain = _NOT_IN_NAMES.sub("_", _NOT_IN_TEXT.sub("_", title)).strip("'") or "Sheet"
     name, number = plain[:_NAME], 1
     while name.casefold() in taken:

@@ -1,4 +1,4 @@
-"""A time zone that a file brings along: its VTIMEZONE, followed within a budget of work.
+"""A time zone that a file defines itself: its VTIMEZONE, evaluated within a budget of work.
 
     BEGIN:STANDARD                       an observance: since when, and the offsets before and after
     DTSTART:19701025T030000
@@ -6,10 +6,13 @@
     TZOFFSETFROM:+0200
     TZOFFSETTO:+0100
 
-Zones of known names are never read from a file. The rules of the others are not expanded: the
+Zones with known names are never read from a file. The rules of the others are not expanded: the
 offset at a time is that of the observance that started last before it, and each rule is followed
-only from some years before that time. A zone whose rules take more work than its budget has no
-offsets: its events are left out with a fault that says so, and no other event is.
+only from some years before that time.
+
+Why a budget: a rule can be written so that finding its last start takes practically forever. A zone
+that exceeds its budget has no offsets; its events are left out with a fault that says so, and no
+other event is affected.
 """
 
 from __future__ import annotations
@@ -26,11 +29,11 @@ from callblocks.toolkits.workspace.times import read_time
 
 __all__ = ("FileZone", "work_of_zones")
 
+# Budget in units of work for all lookups in one zone.
 _WORK = 20_000
-"""Units for all times that are read in one zone of a file."""
 
+# Budget for all zones of a file, however many it has.
 _FILE_WORK = 3 * _WORK
-"""Units for all zones of a file, however many it has."""
 
 _FILES_WORK = 3 * _FILE_WORK
 """Units for the zones of all files that are read together, in equal shares."""
@@ -39,11 +42,10 @@ _LEAST = 3_000
 """Units that each file has, however many they are; a common zone takes some dozens."""
 
 _FREQUENCIES = ("YEARLY", "MONTHLY")
-"""How often the clocks of a zone can change; what changes them each second is no zone."""
 
 _OBSERVANCES = 200
+# Years to look back for the last change, tried one after the other.
 _LOOK_BACK = (2, 12, 120)
-"""Years before a time in which the last change is looked for, one after the other."""
 
 _OFFSET = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?", re.ASCII)
 _YEAR = timedelta(days=366)
@@ -97,6 +99,8 @@ class FileZone(tzinfo):
             last: tuple[datetime, timedelta] | None = None
             for one in self._read:
                 begun = self._last_start(one, local)
+                # `>=`: of two observances that start at the same time, the later one in the file
+                # counts.
                 if begun is not None and (last is None or begun >= last[0]):
                     last = begun, one.after
             return last[1] if last else min(self._read, key=lambda one: one.start).before
@@ -122,7 +126,8 @@ class FileZone(tzinfo):
             plain = value.replace(tzinfo=None)
             return plain if value.tzinfo is None else plain + one.before
 
-        # Nearly every zone changes each year; only what has ended long ago needs a longer look.
+        # Almost every zone changes each year, so two years suffice; longer looks are for ended
+        # rules.
         end = min(datetime(local.year, 12, 31, 23, 59, 59), ends(rule.until or "9998"))
         for years in _LOOK_BACK:
             key = id(rule), local.year, years

@@ -23,13 +23,13 @@ _MINUTE = timedelta(minutes=1)
 
 
 def read_alarms(event: Event) -> Json:
-    """The reminders that are some minutes before the start."""
+    """Return the reminders that are some minutes before the start."""
     overrides = [said for part in _alarms(event) if (said := _read(part))]
     return {"useDefault": False, "overrides": overrides} if overrides else {"useDefault": False}
 
 
 def write_alarms(event: Event, reminders: Any) -> None:
-    """Put these in the place of the reminders that `read_alarms` gives; others stay."""
+    """Replace the reminders that `read_alarms` returns; others stay."""
     event.subcomponents[:] = [
         part for part in event.subcomponents if not (isinstance(part, Alarm) and _read(part))
     ]

@@ -1,10 +1,11 @@
-"""Changes of an event, of a series, or of one occurrence, in the file where it stands.
+"""Changes of an event, of a series, or of one occurrence, in its file.
 
     the series           its VEVENT is changed; occurrences that differ follow it where they agreed
     one occurrence       a VEVENT of its own, with RECURRENCE-ID
     one taken out        EXDATE in the series
 
-A series that is moved takes its exceptions along: what was the third occurrence stays it.
+When a series is moved, its exceptions move along: RECURRENCE-ID and EXDATE name original starts, so
+without that the third occurrence would lose its changes and reappear.
 """
 
 # The library types what a component holds as loosely as iCalendar does.
@@ -38,7 +39,7 @@ _OF_SERIES = ("RRULE", "RDATE", "EXDATE", "EXRULE")
 
 
 def new_event(uid: str, fields: Json, now: datetime) -> Event:
-    """A VEVENT with these fields."""
+    """Return a VEVENT with these fields."""
     event = Event()
     moment = now.astimezone(UTC).replace(microsecond=0)
     event.add("UID", uid)
@@ -58,6 +59,8 @@ def change(group: Group, changes: Json, zone: str, now: datetime) -> None:
         changes = _follow(group, old, changes, zone)
     write_fields(master, changes)
     touch(master, now)
+    # A field of an override follows the series only if it had the series' old value: an own value
+    # was set on purpose.
     shared = {name: value for name, value in changes.items() if name not in _MOVING}
     for one in group.overrides:
         own = read_event(one)
@@ -67,14 +70,14 @@ def change(group: Group, changes: Json, zone: str, now: datetime) -> None:
 
 
 def group_recurs(group: Group) -> bool:
-    """Whether it is a series."""
+    """Tell if a group is a series."""
     return group.master is not None and any(every(group.master, name) for name in _OF_SERIES)
 
 
 def change_occurrence(
     file: IcsFile, group: Group, occurrence: Json, changes: Json, zone: str, now: datetime
 ) -> None:
-    """Change one occurrence; one that was taken out is put back first."""
+    """Change one occurrence; restore it first if it was taken out."""
     one = _override(group, occurrence, zone)
     if one is None:
         assert group.master is not None
@@ -87,7 +90,7 @@ def change_occurrence(
 
 
 def cancel(group: Group, now: datetime) -> None:
-    """Cancel an event, or a series with all that differs from it."""
+    """Cancel an event, or a series with all its overrides."""
     for one in group.events():
         write_fields(one, {"status": "cancelled"})
         touch(one, now)
@@ -96,7 +99,7 @@ def cancel(group: Group, now: datetime) -> None:
 def cancel_occurrence(
     file: IcsFile, group: Group, occurrence: Json, zone: str, now: datetime
 ) -> None:
-    """Take one occurrence out of a series."""
+    """Remove one occurrence from a series."""
     one = _override(group, occurrence, zone)
     if group.master is None:
         assert one is not None
@@ -104,6 +107,7 @@ def cancel_occurrence(
         touch(one, now)
         return
     if one is not None:
+        # The override must go as well: it would bring the excluded occurrence back.
         file.remove(one)
         group.overrides.remove(one)
     group.master.add("EXDATE", [_original(group.master, occurrence)])
@@ -120,7 +124,7 @@ def _override(group: Group, occurrence: Json, zone: str) -> Event | None:
 
 
 def _copy(master: Event, occurrence: Json) -> Event:
-    """The occurrence as an event of its own, with all that the series has but its rule."""
+    """Return the occurrence as an event of its own, with the series' fields except its rule."""
     one = master.copy(recursive=True)
     for name in _OF_SERIES:
         one.pop(name, None)
@@ -130,7 +134,7 @@ def _copy(master: Event, occurrence: Json) -> Event:
 
 
 def _original(master: Event, occurrence: Json) -> Any:
-    """When an occurrence was to be, written as the start of its series is."""
+    """Return the original start of an occurrence in the form of the series' start."""
     value = written(occurrence["originalStartTime"])
     start = every(master, "DTSTART")[0]
     floating = isinstance(start.dt, datetime) and start.dt.tzinfo is None
@@ -138,7 +142,7 @@ def _original(master: Event, occurrence: Json) -> Any:
 
 
 def _put_back(master: Event, occurrence: Json, zone: str) -> None:
-    """Take an occurrence out of the EXDATEs."""
+    """Remove an occurrence from the EXDATEs."""
     wanted = compact(occurrence["originalStartTime"], zone)
     lines = recurrence_lines(master)
     kept = [line for line in lines if not line.startswith("EXDATE")]
@@ -160,7 +164,7 @@ def _is_at(value: Any, tzid: str, wanted: str, zone: str) -> bool:
 
 
 def _follow(group: Group, old: Json, changes: Json, zone: str) -> Json:
-    """Move the exceptions of a series as its start is moved; the changes with its moved lines."""
+    """Move the exceptions of a series with its start; return the changes with moved lines."""
     begin, new = old["start"], changes["start"]
     if begin == new or (
         "date" not in new and "date" not in begin and instant(begin, zone) == instant(new, zone)

@@ -1,8 +1,8 @@
-"""A VEVENT as an event of Google's, and changes of such an event written into a VEVENT.
+"""Conversion between a VEVENT and Google's event.
 
-What is not changed stays as it was written, also what no event of Google's has: X-properties,
-categories, alarms with a sound. Text goes through the iCalendar library, which escapes it, so no
-text can end the event that it stands in.
+Unchanged properties stay as they were written, including those that Google does not have:
+X-properties, categories, alarms with a sound. Text goes through the iCalendar library, which
+escapes it, so no text can end the event that it stands in.
 """
 
 # The library types what a property holds as loosely as iCalendar does.
@@ -38,7 +38,7 @@ _AGAIN = ("RRULE", "RDATE", "EXDATE")
 
 
 def every(event: Event, name: str) -> list[Any]:
-    """All properties of one name."""
+    """Return all properties of one name."""
     found = event.get(name)
     if found is None:
         return []
@@ -46,7 +46,7 @@ def every(event: Event, name: str) -> list[Any]:
 
 
 def read_point(event: Event, name: str) -> Json | None:
-    """A time of an event as Google says it, or `None` if there is none."""
+    """Return a time of an event in Google's form, or `None`."""
     found = every(event, name)
     if not found:
         return None
@@ -55,7 +55,7 @@ def read_point(event: Event, name: str) -> Json | None:
 
 
 def read_event(event: Event) -> Json:
-    """The event, without what its file knows of it; `ValueError` if it has no start."""
+    """Return the event without data of its file; `ValueError` if it has no start."""
     start = read_point(event, "DTSTART")
     if start is None:
         raise ValueError("it has no DTSTART")
@@ -87,14 +87,14 @@ def read_event(event: Event) -> Json:
 
 
 def write_fields(event: Event, fields: Json) -> None:
-    """Write what is given into a VEVENT; `None` takes a field away."""
+    """Write fields into a VEVENT; `None` removes a field."""
     for name, value in fields.items():
         if name in _WRITERS:
             _WRITERS[name](event, value)
 
 
 def write_lines(event: Event, lines: list[str] | None) -> None:
-    """Write the lines that say when the event comes again, in place of those that do."""
+    """Replace the recurrence lines."""
     for name in (*_AGAIN, "EXRULE"):
         event.pop(name, None)
     for line in lines or []:
@@ -106,7 +106,7 @@ def write_lines(event: Event, lines: list[str] | None) -> None:
 
 
 def recurrence_lines(event: Event) -> list[str]:
-    """The lines that say when the event comes again."""
+    """Return the recurrence lines."""
     lines: list[str] = []
     for name in _AGAIN:
         for found in every(event, name):
@@ -137,7 +137,7 @@ def _end(event: Event, start: Json) -> Json:
     moment = datetime.fromisoformat(start["dateTime"])
     value = moment + length
     if moment.tzinfo is not None:
-        # The length is real time: it does not follow the clocks when they change.
+        # A DURATION is elapsed time (RFC 5545, 3.3.6): it is added in UTC, across clock changes.
         value = (moment.astimezone(UTC) + length).astimezone(UTC)
     return start | {"dateTime": value.isoformat(timespec="seconds")}
 
@@ -180,6 +180,7 @@ def _write_start(event: Event, value: Any) -> None:
 
 def _write_end(event: Event, value: Any) -> None:
     event.pop("DTEND", None)
+    # DTEND and DURATION exclude each other (RFC 5545, 3.6.1).
     event.pop("DURATION", None)
     event.add("DTEND", written(value))
 

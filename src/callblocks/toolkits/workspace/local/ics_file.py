@@ -1,10 +1,10 @@
-"""A file of events: a VCALENDAR with VEVENTs, those of one UID together.
+"""An iCalendar file: VEVENTs grouped by UID.
 
     group     the event of one UID, or the series, with those occurrences that differ from it
 
-Files of other programs are read as they are: with several events, without UIDs, with folded
-lines, and with properties that nobody knows. Parts that are too long are left out (`faults`), and
-the zones of a file are read here, not by the library: it would expand them without a bound.
+Files of other programs are read as they are: with several events, without UIDs, with folded lines,
+and with unknown properties. Parts that are too long are left out (`faults`). The zones of a file
+are evaluated by file_zones.py and not by the library, which would expand them without a bound.
 """
 
 # The library types what a component holds as loosely as iCalendar does.
@@ -31,11 +31,11 @@ from callblocks.toolkits.workspace.local.zones import known_zone
 
 __all__ = ("BROKEN", "Group", "IcsFile", "event_id", "new_file", "touch")
 
+# Exceptions of the library on damaged input; it has no exception class of its own.
 BROKEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What reading a damaged file raises: the library has no exception of its own for it."""
 
 _ID = re.compile(r"[a-v0-9]{5,1024}", re.ASCII)
-# The name of a zone behind that of a vendor, in a property that has a zone or in the zone itself.
+# A zone name with a vendor prefix, in a property with TZID or in the zone itself.
 _VENDOR = re.compile(
     rb"^(TZID:|(?:DTSTART|DTEND|RECURRENCE-ID|EXDATE|RDATE)(?:;[^:;\r\n]*)*?;TZID=)"
     rb"\"?(/[^\":;\r\n]+)\"?",
@@ -46,19 +46,19 @@ _PRODUCT = "-//callblocks//office//EN"
 
 
 class Group(msgspec.Struct):
-    """What a file says of one UID; an invitation to one occurrence has no master."""
+    """The events of one UID; an invitation to one occurrence has no master."""
 
     uid: str
     master: Event | None = None
     overrides: list[Event] = []
 
     def events(self) -> list[Event]:
-        """All of them, the master first."""
+        """Return all events, the master first."""
         return [*([self.master] if self.master is not None else []), *self.overrides]
 
 
 class IcsFile:
-    """A file that was read; not `whole`, it has only what an event shows, and no zones."""
+    """A parsed file; without `whole` it has only the shown properties, and no zones."""
 
     def __init__(self, content: bytes, *, whole: bool = True, files: int = 1) -> None:
         text = _VENDOR.sub(_without_vendor, content.removeprefix(b"\xef\xbb\xbf"))
@@ -88,11 +88,13 @@ class IcsFile:
             elif group.master is None:
                 group.master = event
             else:
+                # Two masters with one UID: some programs export copies so. Each is an event of its
+                # own.
                 groups[f"{uid}\n{at}"] = Group(uid, event)
         return list(groups.values())
 
     def _set_zones(self, event: Event) -> None:
-        """Put the times of an event into the zones of its file, where the names are unknown."""
+        """Apply the file's own zones to times whose zone names are unknown."""
         for name in ComponentIcalParser.datetime_names:
             for value in every(event, name):
                 zone = self._zones.get(str(value.params.get("TZID", "")))
@@ -101,16 +103,16 @@ class IcsFile:
                         one.dt = one.dt.replace(tzinfo=zone)
 
     def add(self, event: Event, beside: Event) -> None:
-        """Put an event into the VCALENDAR that another one is in."""
+        """Add an event to the VCALENDAR of another one."""
         self._home(beside).add_component(event)
 
     def remove(self, event: Event) -> None:
-        """Take an event out."""
+        """Remove an event."""
         home = self._home(event)
         home.subcomponents[:] = [part for part in home.subcomponents if part is not event]
 
     def to_bytes(self) -> bytes:
-        """The file, with the zones that its events need."""
+        """Return the file with the zones that its events need."""
         for one in self._calendars:
             _add_zones(one)
             keep_backslashes(one)
@@ -124,20 +126,22 @@ class IcsFile:
 
 
 class _Reader(ComponentIcalParser):
-    """The library's reader with zones by name alone; one bad property spoils only itself."""
+    """The library's parser with zones by name only; a bad property spoils only itself."""
 
     def __init__(self, lines: list[Any]) -> None:
         factory = Calendar._get_component_factory()  # pyright: ignore[reportPrivateUsage]
         super().__init__(lines, factory, Calendar.types_factory)
 
     def handle_end_component(self, vals: str) -> None:
-        """End a part; the name matters only to the cache of zones, which is shared by all files."""
+        """End a component without its name: the library would put its zone into a process-wide
+        cache, in which one file could redefine the zones of all others.
+        """
         super().handle_end_component("")
 
     def parse_and_add_property(
         self, name: str, params: _Parameters, val: str, tzid: str | None, line: Any
     ) -> None:
-        """Read a property; a zone of an unknown name is none."""
+        """Parse a property; a zone of an unknown name is ignored."""
         try:
             zone = known_zone(str(tzid)) or None if tzid else None
             super().parse_and_add_property(name, params, val, zone, line)
@@ -146,7 +150,7 @@ class _Reader(ComponentIcalParser):
 
 
 def new_file(event: Event) -> bytes:
-    """A file with one event."""
+    """Return a file with one event."""
     whole = Calendar()
     whole.add("version", "2.0")
     whole.add("prodid", _PRODUCT)
@@ -157,7 +161,7 @@ def new_file(event: Event) -> bytes:
 
 
 def touch(event: Event, now: datetime) -> None:
-    """Say that the event was changed just now."""
+    """Update SEQUENCE and the time stamps of an event."""
     number = every(event, "SEQUENCE")
     for name in ("SEQUENCE", "LAST-MODIFIED", "DTSTAMP"):
         event.pop(name, None)
@@ -171,14 +175,14 @@ def touch(event: Event, now: datetime) -> None:
 
 
 def event_id(uid: str, place: str) -> str:
-    """The id of an event: its UID if Google would take that, else made from it, or its place."""
+    """Return the id of an event: its UID if Google accepts it, else a hash of UID or position."""
     if _ID.fullmatch(uid):
         return uid
     return hashlib.sha256((uid or place).encode(errors="replace")).hexdigest()[:32]
 
 
 def _without_vendor(found: re.Match[bytes]) -> bytes:
-    """The same with the plain name; the library only guesses it, and warns."""
+    """Return the match with the plain zone name; the library only guesses it, with a warning."""
     zone = known_zone(found[2].decode(errors="replace"))
     return found[1] + zone.encode() if zone else found[0]
 
@@ -194,7 +198,7 @@ def _add_zones(calendar: Calendar) -> None:
     ]
     for tzid in sorted(needed - there):
         if known_zone(tzid) == tzid:
-            # Programs look for it before the events that need it.
+            # VTIMEZONEs come first: some programs need them before the events.
             calendar.subcomponents.insert(0, vtimezone(tzid, min(years, default=1970)))
 
 

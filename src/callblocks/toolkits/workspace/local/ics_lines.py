@@ -1,14 +1,14 @@
-"""The lines of a file of events, looked through before the library makes anything of them.
+"""A pre-scan of an iCalendar file's lines, before the library parses them.
 
     BEGIN:VCALENDAR
     BEGIN:VTIMEZONE  …  END:VTIMEZONE      a zone: its lines are kept apart, nothing is expanded
     BEGIN:VEVENT     …  END:VEVENT         an event: within limits, or left out with a fault
     END:VCALENDAR
 
-The library spends some 50 microseconds on a line and ten on each time of a list, and expands the
-rules of zones without any bound. So what it is given is counted here first, by plain string
-operations: a part that is too long is left out, and the others are read. An index needs only the
-properties that an event shows; whoever changes a file needs all of them.
+The library spends some 50 microseconds per line and ten per time of a list, and expands zone rules
+without a bound. So its input is counted here first, with plain string operations: a part that is
+too long is left out, and the others are read. An index needs only the properties that an event
+shows; a writer needs all of them.
 """
 
 # The library does not type its parser.
@@ -25,11 +25,11 @@ from callblocks.model.brief import brief
 
 __all__ = ("Lines", "lines_of_file")
 
+# Limit of physical lines, before unfolding.
 _PHYSICAL = 250_000
-"""Lines of a file as they stand in it, also where they only continue another one."""
 
+# Limit of parsed lines of a file; a time of a list counts as two. The rest is left out.
 _LINES = 40_000
-"""Lines of a file that are read, a time of a list as two; what stands behind is left out."""
 
 _PART_LINES = 4_000
 _PART_SIZE = 1_000_000
@@ -54,7 +54,7 @@ _TIMES = ("RDATE", "EXDATE", "FREEBUSY", "CATEGORIES", "RESOURCES")
 
 
 class Lines(msgspec.Struct):
-    """The lines to be read, those of each zone by its name, and why parts were left out."""
+    """The lines to parse, those of each zone by its name, and the reasons for omitted parts."""
 
     lines: list[Contentline] = []
     zones: dict[str, list[str]] = {}
@@ -62,7 +62,7 @@ class Lines(msgspec.Struct):
 
 
 class _Part:
-    """One event, zone or other part of a calendar while its lines are counted."""
+    """One event, zone or other component while its lines are counted."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -73,7 +73,7 @@ class _Part:
 
     @property
     def cost(self) -> int:
-        """What reading the part takes, in lines."""
+        """The cost of parsing the part, in lines."""
         return len(self.lines) + 2 * self._times
 
     def add(self, line: Contentline, name: str) -> None:
@@ -97,12 +97,13 @@ class _Part:
 
     def _refusal(self, line: str, name: str) -> str:
         rule = name in ("RRULE", "EXRULE")
+        # A property whose parameters do not end within the limit.
         head = line.count(";", 0, _HEAD_SIZE) > 100 and line.find(":", 0, _HEAD_SIZE) < 0
         limits = (
             (len(self.lines) > _PART_LINES, f"more than {_PART_LINES} lines"),
             (self._size > _PART_SIZE, f"more than {_PART_SIZE} characters"),
             (self._times > _PART_TIMES, f"more than {_PART_TIMES} times or words in lists"),
-            # A zone has a rule for each of its observances; they are counted where it is used.
+            # Zones have one rule per observance; their work is bounded where they are used.
             (self._rules > _PART_RULES and self.kind != _ZONE, f"more than {_PART_RULES} rules"),
             (rule and len(line) > _RULE_SIZE, f"a rule of more than {_RULE_SIZE} characters"),
             (head, f"a property with more than {_HEAD_SIZE} characters of parameters"),
@@ -115,14 +116,14 @@ class _Part:
 
 
 class _Scan:
-    """The lines one after the other, with the names of the parts that are open."""
+    """The scan: the open components, and the part that is being counted."""
 
     def __init__(self, whole: bool) -> None:
         self.found = Lines([], {}, [])
         self.left_out = 0
         self._whole = whole
         self._cost = 0
-        # The first open part is the calendar, the second an event or a zone in it.
+        # The first open component is the calendar, the second an event or a zone in it.
         self._opened: list[str] = []
         self.part: _Part | None = None
 
@@ -160,7 +161,7 @@ class _Scan:
             self.left_out += 1
             return
         if part.kind == _ZONE:
-            # The first one of a name counts, as the events are read by it.
+            # The first definition of a name counts.
             self.found.zones.setdefault(part.names.get("TZID", ""), list(part.lines))
         if part.kind != _ZONE or self._whole:
             self.found.lines += part.lines

@@ -25,12 +25,12 @@ _ANSWERS = {
     "TENTATIVE": "tentative",
 }
 _STATES = {answer: state for state, answer in _ANSWERS.items()}
-# What a parameter cannot hold.
+# Characters that a parameter value cannot hold.
 _UNSAYABLE = re.compile('["\x00-\x1f\x7f]')
 
 
 def read_person(found: Any) -> Json:
-    """Who an ORGANIZER or ATTENDEE is; {} if it names nobody."""
+    """Return the person of an ORGANIZER or ATTENDEE; {} if it names nobody."""
     if found is None or isinstance(found, list):
         return {}
     address = str(found)
@@ -42,7 +42,7 @@ def read_person(found: Any) -> Json:
 
 
 def read_people(found: list[Any]) -> list[Json]:
-    """Those who attend, with their answers."""
+    """Return the attendees with their answers."""
     people: list[Json] = []
     for one in found:
         person = read_person(one)
@@ -59,7 +59,7 @@ def read_people(found: list[Any]) -> list[Json]:
 
 
 def write_people(event: Event, people: Any) -> None:
-    """Put these in the place of those who attend; who stays keeps what else is known of them."""
+    """Replace the attendees; those who stay keep their other parameters."""
     found = event.pop("ATTENDEE", None) or []
     known = {
         read_person(one).get("email", "").casefold(): one
@@ -71,7 +71,7 @@ def write_people(event: Event, people: Any) -> None:
 
 
 def write_organizer(event: Event, person: Any) -> None:
-    """Say whose event it is."""
+    """Set the organizer."""
     event.pop("ORGANIZER", None)
     if person:
         event.add("ORGANIZER", vCalAddress(f"mailto:{person['email']}"), encode=False)

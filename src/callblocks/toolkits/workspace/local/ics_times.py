@@ -1,4 +1,4 @@
-"""The times of an event: as Google says them, as iCalendar writes them, and as instants.
+"""Times of events: in Google's form, in iCalendar's form, and as instants.
 
 {"date": "2026-11-16"}                                 DTSTART;VALUE=DATE:20261116
 {"dateTime": "…T09:00:00+01:00", "timeZone": "Europe/Berlin"}
@@ -29,7 +29,7 @@ _HOUR = timedelta(hours=1)
 
 
 def point(value: object, tzid: str) -> Json:
-    """What a DTSTART or DTEND says; `ValueError` if it is no time."""
+    """Convert a DTSTART or DTEND to Google's form; `ValueError` if it is no time."""
     if isinstance(value, datetime):
         return _point_of_time(value, tzid)
     if isinstance(value, date):
@@ -45,7 +45,7 @@ def _point_of_time(value: datetime, tzid: str) -> Json:
         return {"dateTime": local.isoformat(timespec="seconds"), "timeZone": zone}
     if offset is None:
         return {"dateTime": value.isoformat(timespec="seconds")}
-    # A zone of the file's own making: its offset then is what is known of it.
+    # A zone that the file defines itself: only its offset at that time can be expressed.
     said = value.replace(tzinfo=timezone(offset)).isoformat(timespec="seconds")
     return {"dateTime": said, "timeZone": _fixed(offset)}
 
@@ -53,12 +53,12 @@ def _point_of_time(value: datetime, tzid: str) -> Json:
 def _fixed(offset: timedelta) -> str:
     if not offset or offset % _HOUR or abs(offset) > 12 * _HOUR:
         return "UTC"
-    # In these names the sign is that of the way to Greenwich.
+    # POSIX names have the opposite sign: Etc/GMT-1 is one hour east of Greenwich.
     return f"Etc/GMT{-(offset // _HOUR):+d}"
 
 
 def written(said: Json) -> date | datetime:
-    """The value that the iCalendar library writes for a point."""
+    """Return the value that the iCalendar library writes for a point."""
     if said.get("date"):
         return date.fromisoformat(said["date"])
     value = datetime.fromisoformat(said["dateTime"])
@@ -73,7 +73,7 @@ def _tz(zone: str) -> Any:
 
 
 def local_time(said: Json, zone: str) -> datetime:
-    """A point on the clocks of its own zone, or of `zone`, without the zone; a day is midnight."""
+    """Return a point as naive local time of its own zone, or of `zone`; a day is midnight."""
     if said.get("date"):
         return datetime.combine(date.fromisoformat(said["date"]), time())
     value = datetime.fromisoformat(said["dateTime"])
@@ -83,7 +83,7 @@ def local_time(said: Json, zone: str) -> datetime:
 
 
 def instant(said: Json, zone: str) -> datetime:
-    """When a point is, in UTC; a day starts at midnight in `zone`."""
+    """Return a point as an instant in UTC; a day starts at midnight in `zone`."""
     if not said.get("date"):
         value = datetime.fromisoformat(said["dateTime"])
         if value.tzinfo is not None:
@@ -93,7 +93,7 @@ def instant(said: Json, zone: str) -> datetime:
 
 
 def to_utc(local: datetime, zone: str) -> datetime:
-    """A time on the clocks of a zone, in UTC; one that they skip is taken as before the change."""
+    """Convert local time to UTC; a time in a DST gap uses the offset before the change."""
     try:
         return local.replace(tzinfo=place(zone)).astimezone(UTC)
     except OverflowError:  # within a day of the ends of the calendar
@@ -101,7 +101,7 @@ def to_utc(local: datetime, zone: str) -> datetime:
 
 
 def point_of_instant(when: datetime, zone: str) -> Json:
-    """A point in a zone."""
+    """Return an instant as a point in a zone."""
     return {
         "dateTime": when.astimezone(place(zone)).isoformat(timespec="seconds"),
         "timeZone": zone,
@@ -109,7 +109,7 @@ def point_of_instant(when: datetime, zone: str) -> Json:
 
 
 def shown(said: Json, zone: str) -> Json:
-    """A point with the offset of `zone`, as Google shows it; its own zone stays its own."""
+    """Return a point with the offset of `zone`, as Google shows it; its own zone name stays."""
     if said.get("date"):
         return {"date": said["date"]}
     try:
@@ -123,7 +123,7 @@ def shown(said: Json, zone: str) -> Json:
 
 
 def compact(said: Json, zone: str) -> str:
-    """How the id of an occurrence says when it was to be: `20261116T080000Z`, `20261116`."""
+    """Return the original start as in an occurrence's id: `20261116T080000Z`, `20261116`."""
     if said.get("date"):
         return str(said["date"]).replace("-", "")
     plain = instant(said, zone).isoformat(timespec="seconds")[:19]

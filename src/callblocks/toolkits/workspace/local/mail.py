@@ -1,7 +1,7 @@
-"""Mail in a folder: a Maildir, found through an index.
+"""Local mail: a Maildir, searched through an index.
 
-A page of a list goes on after the last message of the page before it, by its date and its id: new
-mail that comes meanwhile moves nothing.
+A page token holds the date and the id of the last message, and the next page continues after it, so
+mail that arrives in between does not shift pages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TOKEN = re.compile(r"([0-9]{1,15})-([0-9a-f]{16})")
 _BETWEEN = "\x1f"
 _T = TypeVar("_T")
 
-# The rows are chosen first: what is shown of them is found only for those.
+# The inner SELECT chooses the rows; labels and threads are then looked up only for those.
 _SELECT = f"""
 SELECT m.id, m.date, m.place,
     (SELECT resource FROM listed WHERE message = m.key),
@@ -62,7 +62,7 @@ FROM message m WHERE m.key IN (
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """A message as the index knows it."""
+    """A message in the index."""
 
     id: str
     date: int
@@ -73,9 +73,9 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 class LocalMail:
-    """The mail of an office in a folder; `faults` says which files were no mail, at the last call.
+    """The mail of an office; `faults` lists the unreadable files of the last call.
 
-    The folder need not be there: then there is no mail.
+    The folder need not exist: then there is no mail.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -84,11 +84,11 @@ class LocalMail:
         self.faults: list[str] = []
 
     def address(self) -> str:
-        """The address in the file `mail/address`."""
+        """Return the address in the file `mail/address`."""
         return self._person().address
 
     def _person(self) -> Recipient:
-        """Whom the file `mail/address` names: an address, maybe with a name before it."""
+        """Return the person in `mail/address`: an address, maybe with a name before it."""
         try:
             found = read_recipients("address", self._box.address())
         except ToolError:
@@ -96,7 +96,7 @@ class LocalMail:
         return found[0] if found else Recipient(_NOBODY)
 
     def labels(self) -> list[Json]:
-        """The labels that every mailbox has, and those that messages here have."""
+        """Return the system labels, and those of messages here."""
         rows = self._ask(
             lambda index: index.execute("SELECT DISTINCT name FROM label").fetchall(), []
         )
@@ -107,7 +107,7 @@ class LocalMail:
     def messages(
         self, *, query: str, labels: Sequence[str], spam_trash: bool, limit: int, page: str
     ) -> Page:
-        """Messages with headers and snippet, newest first."""
+        """Return messages with headers and snippet, newest first."""
         tree = read(query)
         conditions = [Search(self.address(), time.time()).condition(tree), *map(has_label, labels)]
         if not spam_trash and not asks_hidden(tree) and not {"TRASH", "SPAM"} & set(labels):
@@ -119,11 +119,11 @@ class LocalMail:
         return Page([_listed(row) for row in rows[:limit]], more)
 
     def message(self, message_id: str) -> Json:
-        """One message with its parts."""
+        """Return one message with its parts."""
         return self._whole(self._row(message_id))
 
     def thread(self, thread_id: str) -> Json:
-        """The messages that belong to a thread, oldest first."""
+        """Return the messages of a thread, oldest first."""
         sql = "m.root IN (SELECT root FROM message WHERE id = ? OR root_id = ?)"
         rows = self._rows([(sql, [thread_id, thread_id])], "m.date, m.id", -1)
         if not rows:
@@ -131,7 +131,7 @@ class LocalMail:
         return {"id": rows[0].thread, "messages": [self._whole(row) for row in rows]}
 
     def attachment(self, message_id: str, attachment_id: str) -> bytes:
-        """What an attachment holds."""
+        """Return the content of an attachment."""
         row = self._row(message_id)
         raw, _ = self._raw(row)
         try:
@@ -147,7 +147,7 @@ class LocalMail:
         return found
 
     def send(self, raw: bytes, thread_id: str) -> Json:
-        """Put a message among those sent; one to the person's own address arrives, too."""
+        """Store a message as sent; one to the person's own address arrives as well."""
         person, now = self._person(), datetime.now(UTC)
         own = person.address
         mine = own.lower() in _receivers(raw)
@@ -158,6 +158,7 @@ class LocalMail:
             "Message-ID": make_msgid(domain=own.rpartition("@")[2]),
         }
         lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+        # `compose` writes none of these headers; they are added before its own.
         unique = self._box.deliver(lines.encode("ascii") + raw, now, seen=not mine)
         sent = id_of(unique)
         try:

@@ -1,13 +1,13 @@
-"""The Maildir of an office: one file a message, as mail programs keep it.
+"""The Maildir of an office: one file per message, as mail programs keep it.
 
     mail/new/<unique>              not seen by a program yet
     mail/cur/<unique>:2,<flags>    S seen, F starred, T trash, D draft …
     mail/tmp/                      what is being written
     mail/address                   the person's own address
 
-A file is named for ever by its unique part; flags come and go. Links are never followed, whether
-to a folder or to a file. A message is written in `tmp` and moved from there: no program ever sees
-half of one.
+The unique part identifies a message; flags change by renaming. Links are never followed. A message
+is written in `tmp` and renamed from there, so no program sees a partial one. Maildir needs no
+locks: each step is one atomic rename.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from callblocks.runtime.files.openat import FOLDER, flush_folder
 
 __all__ = ("LARGEST", "MailBox", "MailFile", "id_of")
 
+# Size limit in bytes of a mail file.
 LARGEST = 50 * 1024 * 1024
-"""Bytes of a file that is read as mail."""
 
 _FOLDERS = ("new", "cur")
 _WHERE = "office/mail"
@@ -41,13 +41,13 @@ _SETTLED = 2_000_000_000
 
 
 class MailFile(msgspec.Struct, frozen=True):
-    """Where a message is: `cur/<unique>:2,<flags>`."""
+    """The path of a message: `cur/<unique>:2,<flags>`."""
 
     place: str
 
     @property
     def folder(self) -> str:
-        """The folder that it is in: new, or cur."""
+        """The folder: `new` or `cur`."""
         return self.place.partition("/")[0]
 
     @property
@@ -57,7 +57,7 @@ class MailFile(msgspec.Struct, frozen=True):
 
     @property
     def unique(self) -> str:
-        """What stays of the name when flags change."""
+        """The part of the name that stays when flags change."""
         return self.name.partition(":")[0]
 
     @property
@@ -67,20 +67,20 @@ class MailFile(msgspec.Struct, frozen=True):
 
 
 def id_of(unique: str) -> str:
-    """The id of a message, by the unique part of its file's name."""
+    """Return the id of a message, from the unique part of its file's name."""
     return sha256(os.fsencode(unique)).hexdigest()[:16]
 
 
 class MailBox:
-    """The mail folder of an office; it need not be there yet."""
+    """The mail folder of an office; it need not exist."""
 
     def __init__(self, office: Path) -> None:
         self._office = office
 
     def state(self) -> str | None:
-        """A text that changes when files come, go or are renamed; `None` without a mailbox.
+        """Return a text that changes when files come, go or are renamed; `None` without a mailbox.
 
-        "" says that it cannot be told: something changed just now.
+        "" means unknown: something changed within the last two seconds.
         """
         known: list[os.stat_result] = []
         with naming(_WHERE):
@@ -91,13 +91,13 @@ class MailBox:
                             known.append(os.stat(name, dir_fd=mail, follow_symlinks=False))
             except FileNotFoundError:
                 return None
-        # A change within one tick of the clock would leave the same time behind.
+        # A second change within one clock tick would leave the same mtime behind.
         if max((one.st_mtime_ns for one in known), default=0) > time.time_ns() - _SETTLED:
             return ""
         return " ".join(f"{one.st_dev}.{one.st_ino}.{one.st_mtime_ns}" for one in known)
 
     def places(self) -> set[str]:
-        """All files of the mailbox, `<folder>/<name>`; links among them."""
+        """Return all files of the mailbox, `<folder>/<name>`, including links."""
         found: set[str] = set()
         with naming(_WHERE), suppress(FileNotFoundError), self._open() as mail:
             for folder in _FOLDERS:
@@ -107,7 +107,7 @@ class MailBox:
         return found
 
     def read(self, file: MailFile) -> tuple[bytes, os.stat_result]:
-        """What a file holds; `OSError` for a link, and for what is no file or too large."""
+        """Read a file; `OSError` for links, other file types and large files."""
         with self._open() as mail, _below(mail, file.folder) as opened:
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
             with open(os.open(file.name, flags, dir_fd=opened), "rb") as content:
@@ -119,7 +119,7 @@ class MailBox:
                 return content.read(LARGEST + 1), status
 
     def stamp(self, file: MailFile) -> str:
-        """A text that changes when the file does; "" if it is not there."""
+        """Return a text that changes when the file does; "" if it is missing."""
         try:
             with self._open() as mail, _below(mail, file.folder) as opened:
                 status = os.stat(file.name, dir_fd=opened, follow_symlinks=False)
@@ -128,7 +128,7 @@ class MailBox:
         return f"{status.st_ino}.{status.st_size}.{status.st_ctime_ns}"
 
     def address(self) -> str:
-        """What the file `address` says, "" without one."""
+        """Return the content of the file `address`, or ""."""
         try:
             with self._open() as mail:
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -138,7 +138,7 @@ class MailBox:
             return ""
 
     def deliver(self, raw: bytes, moment: datetime, *, seen: bool) -> str:
-        """Add a message, whole or not at all; its unique name."""
+        """Add a message atomically; return its unique name."""
         written = f"{int(moment.timestamp())}.M{moment.microsecond:06}"
         unique = f"{written}R{secrets.token_hex(8)}.callblocks"
         name, folder = (f"{unique}:2,S", "cur") if seen else (unique, "new")
@@ -149,6 +149,8 @@ class MailBox:
                 _below(mail, "tmp") as temporary,
                 _below(mail, folder) as target,
             ):
+                # fsync the file before the rename and the folder after it: a sent message must
+                # survive a crash.
                 _write(temporary, unique, raw)
                 os.rename(unique, name, src_dir_fd=temporary, dst_dir_fd=target)
                 flush_folder(target)

@@ -1,4 +1,4 @@
-"""What the index keeps of one message, read from its file."""
+"""The index entry of one message, read from its file."""
 
 from __future__ import annotations
 
@@ -28,27 +28,28 @@ from callblocks.toolkits.workspace.mail_text import (
 
 __all__ = ("COLUMNS", "Entry", "read_entry", "spaced", "whole_resource")
 
+# The searchable texts of a message; the columns of the full-text table.
 COLUMNS = (
     *("sender", "receiver", "cc", "bcc", "subject", "body", "filename"),
     *("list", "delivered"),
 )
-"""The texts of a message that can be searched."""
 
 _WORDS_OF = ("From", "To", "Cc", "Bcc", "Subject")
 _SNIPPET = 200
 _LONGEST = 200_000
 _KEPT = frozenset(name.lower() for name in HEADERS)
-# Scripts that have no blanks between words: each character is a word.
+# Scripts without blanks between words: each character is indexed as a word.
 _UNSPACED = re.compile("([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff])")
+# The time in a unique name as Maildir recommends it: seconds, then M and microseconds.
 _WRITTEN = re.compile(r"([0-9]{1,12})\.M([0-9]{1,6})(?![0-9])")
 _MESSAGE_ID = re.compile(r"<([^<>\s]{1,500})>")
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One message: when and how large it is, how it is found, and its resource in a list.
+    """One message: its date and size, its search texts, and its resource in a list.
 
-    `parent` is the message id that its thread begins with, as it says itself: the first of its
-    references, or the one that it answers.
+    `parent` is the message id that its thread begins with, according to the message itself: the
+    first of its references, or the one that it answers.
     """
 
     id: str
@@ -63,7 +64,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def read_entry(file: MailFile, raw: bytes, status: os.stat_result) -> Entry:
-    """What the index keeps of a file; `Damaged` if it is no mail."""
+    """Return the index entry of a file; `Damaged` if it is no mail."""
     whole = whole_resource(file, raw, status)
     payload = whole["payload"]
     said = [one["value"] for one in payload["headers"] if one["name"].lower() == "x-gmail-labels"]
@@ -85,7 +86,7 @@ def read_entry(file: MailFile, raw: bytes, status: os.stat_result) -> Entry:
 
 
 def whole_resource(file: MailFile, raw: bytes, status: os.stat_result) -> Json:
-    """The resource of a message, without its labels and its thread."""
+    """Return the resource of a message, without its labels and its thread."""
     try:
         mail = read_mail(raw)
         if not is_mail(mail):
@@ -104,26 +105,27 @@ def whole_resource(file: MailFile, raw: bytes, status: os.stat_result) -> Json:
 
 
 def spaced(text: str) -> str:
-    """The text with blanks where the index needs them to see words."""
+    """Return the text with blanks around characters that are words by themselves."""
     return _UNSPACED.sub(r" \1 ", text) if not text.isascii() else text
 
 
 def _moment(date: str, file: MailFile, status: os.stat_result) -> int:
-    """Milliseconds since 1970: the header's date, or when the file was written."""
+    """Return milliseconds since 1970: the header's date, or the file's mtime."""
     try:
         said = parsedate_to_datetime(date)
         aware = said if said.tzinfo else said.replace(tzinfo=UTC)
         seconds = max(0, int(aware.timestamp()))
     except (TypeError, ValueError, OverflowError, IndexError):
         return status.st_mtime_ns // 1_000_000
-    # A header knows seconds only; the name of a file tells which of two came first.
+    # A header has a resolution of seconds. The microseconds of the file's name order two messages
+    # of the same second, which decides where a page ends.
     named = _WRITTEN.match(file.unique)
     exact = int(named[2]) // 1000 if named and int(named[1]) == seconds else 0
     return seconds * 1000 + exact
 
 
 def _is_attachment(part: Json) -> bool:
-    """Whether a part is a file for the person, not a picture within the text."""
+    """Tell if a part is a file for the person and not an image within the text."""
     if not part.get("filename"):
         return False
     kind = header_of({"payload": part}, "Content-Disposition").lower()

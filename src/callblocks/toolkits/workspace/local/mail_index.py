@@ -1,8 +1,8 @@
-"""The index of a mailbox, in SQLite: `office/.index/mail.sqlite`.
+"""The index of a mailbox in SQLite: `office/.index/mail.sqlite`.
 
-It holds nothing that the files do not say. Each question brings it up to date first. One that is
-damaged, or of another version, is built anew; where no file can be written, it is built in memory
-for the one question.
+It holds nothing that the files do not say, and each query brings it up to date first. A damaged
+index, or one of another version, is rebuilt; if no file can be written, it is built in memory for
+the one query.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _VERSION = 1
 _WAIT = 5.0
 _T = TypeVar("_T")
 
-# What says that the file cannot be used, not that it is wrong.
+# Codes for a file that cannot be used but is not corrupt.
 _UNUSABLE = frozenset(
     (
         *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
         *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
     )
 )
-# An index with wrong bytes in it gives wrong JSON, or an error whose words are no text.
+# Corrupt bytes surface as SQLite errors, as invalid JSON, or as messages that are not UTF-8.
 _WRONG = (sqlite3.Error, UnicodeDecodeError, msgspec.MsgspecError)
 _BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
 
@@ -49,7 +49,7 @@ class MailIndex:
         self._box = box
 
     def ask(self, question: Callable[[sqlite3.Connection], _T]) -> _T:
-        """The answer of an index that is up to date."""
+        """Run a query on an index that is up to date."""
         try:
             return self._asked(str(self._path), question)
         except _WRONG as error:
@@ -57,6 +57,8 @@ class MailIndex:
             if code in _BUSY:
                 why = "another program holds the index of the mail for too long; try again"
                 raise ToolError("busy", why) from error
+        # Corrupt: delete it and try once more. If that fails as well, or the file is unusable, use
+        # memory; the answer is the same and only slower.
         if code not in _UNUSABLE:
             self._drop()
             with suppress(*_WRONG):
@@ -75,7 +77,7 @@ class MailIndex:
             return question(index)
 
     def _prepared(self) -> str:
-        """The path of the file, in a folder of its own; a link in its place is no index."""
+        """Return the path of the index; memory if a link is in its place."""
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             if foreign_journal(self._path):
@@ -113,5 +115,5 @@ def _version(index: sqlite3.Connection) -> int:
 
 
 def _code(error: Exception) -> int:
-    """The kind of an error; an extended code has it in its lowest byte."""
+    """Return the primary SQLite error code, which is the lowest byte of an extended one."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF

@@ -1,10 +1,10 @@
-"""Which labels a message has: by its header `X-Gmail-Labels` and by the flags of its file.
+"""The labels of a message, from its header `X-Gmail-Labels` and the flags of its file.
 
     X-Gmail-Labels: Inbox,Starred,Trips     INBOX, STARRED, Trips
     cur/1700000000.x.host:2,S               S seen, F starred, T trash, D draft
 
-A message without that header is in the inbox, unless its flags say where it is. Flags are the
-ways of ordinary mail programs, so they win over the header for what they say.
+A message without the header is in the inbox, unless its flags say otherwise. Mail programs change
+flags and never the header, so flags take precedence for what they express.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import re
 
 __all__ = ("SYSTEM", "labels_of", "read_labels", "slug")
 
+# The labels that every mailbox has.
 SYSTEM = (
     *("INBOX", "SENT", "DRAFT", "TRASH", "SPAM", "UNREAD", "STARRED", "IMPORTANT", "CHAT"),
     *("CATEGORY_PERSONAL", "CATEGORY_SOCIAL", "CATEGORY_PROMOTIONS", "CATEGORY_UPDATES"),
     "CATEGORY_FORUMS",
 )
-"""The labels that every mailbox has."""
 
 _OTHER_NAMES = {"DRAFTS": "DRAFT", "BIN": "TRASH", "JUNK": "SPAM", "CHATS": "CHAT"}
-# What an exported mail says in the place of not being unread, or not in the inbox.
+# Takeout exports write these for "not unread" and "not in the inbox".
 _READ, _ARCHIVED = "OPENED", "ARCHIVED"
 _SLUG = re.compile(r"[^\w]+")
 
 
 def read_labels(header: str | None) -> list[str]:
-    """The labels in a header, as Gmail names them; `None` is a message without the header."""
+    """Return the labels in a header, as Gmail names them; `None` means no header."""
     if header is None:
         return ["INBOX"]
     names = (name.strip().strip('"').strip() for name in header.split(","))
@@ -35,7 +35,7 @@ def read_labels(header: str | None) -> list[str]:
 
 
 def labels_of(said: list[str], flags: str) -> list[str]:
-    """The labels of a message, from those in its header and the flags of its file."""
+    """Return the labels of a message from its header's labels and its file's flags."""
     labels = [one for one in said if one not in (_READ, _ARCHIVED, "UNREAD")]
     if "S" not in flags and _READ not in said:
         labels.append("UNREAD")
@@ -48,7 +48,7 @@ def labels_of(said: list[str], flags: str) -> list[str]:
 
 
 def slug(label: str) -> str:
-    """A label as a search names it: `label:my-trips` finds `My Trips`."""
+    """Return a label as a search names it: `label:my-trips` finds `My Trips`."""
     return _SLUG.sub("-", label.casefold()).strip("-") or label
 
 

@@ -1,7 +1,8 @@
-"""Bring the index up to date with the files: only what is new is read.
+"""Update of the mail index: only new files are read.
 
-Files are read outside of any transaction and written to the index some hundred at a time, so that
-another process waits for no longer than that takes, and what was read stays read.
+Maildir files never change, they are only renamed, so a known unique name needs no second reading.
+Files are read outside of any transaction and written to the index two hundred at a time: another
+process waits no longer than one batch takes, and an interrupted refresh keeps its progress.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 def refresh(index: sqlite3.Connection, box: MailBox) -> None:
-    """Make the index say what the mailbox holds."""
+    """Bring the index up to date with the mailbox."""
     state = box.state() or ""
     mended = _mended(index, box)
     if mended:
@@ -44,7 +45,8 @@ def refresh(index: sqlite3.Connection, box: MailBox) -> None:
             forget(index, mended)
     elif state and _is_noted(index, state):
         return
-    # In this order: what another process adds meanwhile is new then, and never seems gone.
+    # The index is read before the folder. A message that another process adds in between is then
+    # new; in the other order it would seem gone and be forgotten.
     known, there = places_of(index), box.places()
     gone = [MailFile(place) for place in known - there]
     fresh = [MailFile(place) for place in sorted(there - known)]
@@ -57,7 +59,7 @@ def refresh(index: sqlite3.Connection, box: MailBox) -> None:
 def _moved(
     index: sqlite3.Connection, gone: list[MailFile], fresh: list[MailFile]
 ) -> list[MailFile]:
-    """Forget what is gone; those of the new files that are new, not only renamed."""
+    """Forget vanished files and rename moved ones; return the files that are really new."""
     again = {file.unique for file in gone} & {file.unique for file in fresh}
     with writing(index):
         moved = {file.unique for file in fresh if file.unique in again and move(index, file)}
@@ -70,7 +72,7 @@ def _is_noted(index: sqlite3.Connection, state: str) -> bool:
 
 
 def _mended(index: sqlite3.Connection, box: MailBox) -> list[MailFile]:
-    """Damaged files that were changed since they were read."""
+    """Return damaged files that were changed since they were read."""
     rows = index.execute("SELECT place, stamp FROM fault").fetchall()
     known = [(MailFile(os.fsdecode(place)), stamp) for place, stamp in rows]
     return [file for file, stamp in known if box.stamp(file) != stamp]
@@ -104,7 +106,7 @@ def _read(box: MailBox, file: MailFile) -> Entry | _Fault | None:
 
 
 def _note(index: sqlite3.Connection, state: str) -> None:
-    """Note which state of the folders all this is."""
+    """Record the state of the folders that the index now reflects."""
     with writing(index):
         index.execute("DELETE FROM state")
         index.execute("INSERT INTO state VALUES (?)", (state,))

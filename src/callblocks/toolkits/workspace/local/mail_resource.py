@@ -1,10 +1,14 @@
-"""A mail file as the resource that Gmail gives for it.
+"""A mail file as Gmail's resource.
 
     {"id", "threadId", "labelIds", "snippet", "internalDate", "sizeEstimate",
      "payload": {"partId", "mimeType", "filename", "headers", "body", "parts"}}
 
-Headers are decoded, bodies are base64url of their bytes; a file in the mail is an
-`attachmentId` and a size. Any bytes can be read: what is broken is given as it stands.
+Headers are decoded, bodies are base64url; an attached file is an `attachmentId` and a size. Any
+bytes can be read: broken parts are given as they stand.
+
+Mail is hostile input and the standard library's parser is quadratic in several places. So its cost
+is estimated on the raw bytes first; a message that would take too long is read by its headers
+alone.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ _HEAD = 1_000_000
 _MOST_COMPARED = 5_000_000
 _MOST_BOUNDARIES = 20_000
 _MULTIPART = re.compile(rb"multipart/", re.IGNORECASE)
-# The time that the standard library takes for the parameters of a header grows with its square.
+# The library parses header parameters in quadratic time, so long Content headers are refused.
 _LONG_HEADER = re.compile(
     rb"(?:\A|[\r\n])content-[a-z-]+:(?:[^\r\n]|\r?\n[ \t]|\r[ \t]){4000}", re.IGNORECASE
 )
@@ -53,18 +57,18 @@ _KNOWN = ("from", "to", "subject", "date", "message-id", "received", "return-pat
 
 
 class Damaged(Exception):
-    """A file that is no mail; its words say why."""
+    """A file that is no mail; the message says why."""
 
 
 def read_mail(raw: bytes) -> Mail:
-    """The message in a file; of one that would take too long to read only the headers."""
+    """Parse a message; only its headers if the whole would take too long."""
     if _LONG_HEADER.search(raw):
         raise Damaged("a header of it is too long")
     parser = BytesParser(policy=compat32)
     if not _BLANK_LINE.search(raw, 0, _HEAD) and len(raw) > _HEAD:
         return parser.parsebytes(raw[:_HEAD], headersonly=True)
-    # Each line is compared with the boundary of every multipart around it, and each boundary makes
-    # an object of some kilobytes: both are counted before anything is made.
+    # The parser compares each line with the boundary of every enclosing multipart, and each
+    # boundary creates an object of some kilobytes. Both products are bounded before parsing.
     lines = raw.count(b"\n") + raw.count(b"\r") - raw.count(b"\r\n")
     inside = len(_MULTIPART.findall(raw))
     parts = raw.count(b"\n--") + raw.count(b"\r--") if inside else 0
@@ -75,12 +79,12 @@ def read_mail(raw: bytes) -> Mail:
 
 
 def is_mail(mail: Mail) -> bool:
-    """Whether it has any of the headers that a mail has."""
+    """Tell if it has any header that mail has."""
     return any(name.lower() in _KNOWN for name in mail.keys())  # noqa: SIM118 no mapping
 
 
 def header_values(mail: Mail) -> list[tuple[str, str]]:
-    """All headers, decoded, in their order."""
+    """Return all headers, decoded, in their order."""
     found: list[tuple[str, str]] = []
     for name, value in mail.raw_items():
         if len(found) == _MOST_HEADERS:
@@ -90,12 +94,12 @@ def header_values(mail: Mail) -> list[tuple[str, str]]:
 
 
 def payload_of(mail: Mail) -> Json:
-    """The message part by part."""
+    """Return the message part by part."""
     return _part(mail, "", _counter(), 0)
 
 
 def attachment_bytes(mail: Mail, attachment_id: str) -> bytes | None:
-    """What the attachment of that id holds; `None` if there is none."""
+    """Return the content of an attachment; `None` if there is none of that id."""
     for part_id, part, depth in _walk(mail, "", 0):
         inner = depth < _DEEPEST and bool(_inner(part, part_id))
         if _attachment_id(part_id) == attachment_id and not inner:
@@ -111,7 +115,7 @@ def _walk(part: Mail, part_id: str, depth: int) -> Iterator[tuple[str, Mail, int
 
 
 def _inner(part: Mail, part_id: str) -> list[tuple[str, Mail]]:
-    """The parts of a multipart, with their ids: 0, 1, 1.0, 1.1 …"""
+    """Return the parts of a multipart with their ids: 0, 1, 1.0, 1.1 …"""
     if part.get_content_maintype() != "multipart" or not part.is_multipart():
         return []
     prefix = f"{part_id}." if part_id else ""
@@ -176,7 +180,7 @@ def _filename(part: Mail) -> str:
 
 
 def _text(value: str) -> str:
-    """A header as the parser gives it: bytes that are no ASCII stand there as surrogates."""
+    """Decode a raw header: the parser represents non-ASCII bytes as surrogates."""
     if value.isascii():
         return value
     try:
@@ -186,7 +190,7 @@ def _text(value: str) -> str:
 
 
 def _decoded(value: str) -> str:
-    """A header on one line, its encoded words read."""
+    """Return a header as one line with its encoded words decoded."""
     plain = _FOLD.sub(" ", value).strip() if "\n" in value else value.strip()
     if "=?" not in plain:
         return plain
@@ -203,7 +207,7 @@ def _word(piece: bytes | str, charset: str | None) -> str:
     if charset is not None:
         return decode_bytes(piece, charset)
     try:
-        # What stands between encoded words comes in this form.
+        # `decode_header` returns the text between encoded words in this encoding.
         return piece.decode("raw-unicode-escape")
     except UnicodeDecodeError:
         return piece.decode("latin-1")

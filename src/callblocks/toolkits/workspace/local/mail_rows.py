@@ -1,7 +1,7 @@
-"""The rows of the mail index: what is kept of messages, of their labels and of damaged files.
+"""The tables of the mail index: messages, labels and damaged files.
 
-File names are kept as bytes: a name need not be text. A `root` is the message id that a thread
-begins with; `hidden` is what lies in spam or trash.
+File names are stored as bytes, because a name need not be UTF-8. `root` is the message id that a
+thread begins with; `hidden` is true in spam or trash.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HIDDEN = frozenset(("TRASH", "SPAM"))
 
 @contextmanager
 def writing(index: sqlite3.Connection) -> Generator[None, None, None]:
-    """All that is written inside, or nothing of it."""
+    """Run a transaction: all writes inside, or none."""
     index.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -65,13 +65,13 @@ def writing(index: sqlite3.Connection) -> Generator[None, None, None]:
 
 
 def places_of(index: sqlite3.Connection) -> set[str]:
-    """The files that are known, as mail or as damaged ones."""
+    """Return the known files, mail and damaged ones."""
     rows = index.execute("SELECT place FROM message UNION ALL SELECT place FROM fault")
     return {os.fsdecode(place) for (place,) in rows}
 
 
 def forget(index: sqlite3.Connection, gone: Iterable[MailFile]) -> None:
-    """Remove what is known of files."""
+    """Remove files from the index."""
     for file in gone:
         place = (os.fsencode(file.place),)
         index.execute("DELETE FROM fault WHERE place = ?", place)
@@ -84,7 +84,7 @@ def forget(index: sqlite3.Connection, gone: Iterable[MailFile]) -> None:
 
 
 def move(index: sqlite3.Connection, file: MailFile) -> bool:
-    """Note that a message has other flags, or is in another folder; false if none is known."""
+    """Record new flags or another folder of a message; False if it is unknown."""
     known = "SELECT key, said FROM message WHERE id = ?"
     row = index.execute(known, (id_of(file.unique),)).fetchone()
     if row:
@@ -95,13 +95,13 @@ def move(index: sqlite3.Connection, file: MailFile) -> bool:
 
 
 def add_fault(index: sqlite3.Connection, file: MailFile, stamp: str, words: str) -> None:
-    """Note a file that is no mail; `stamp` says which state of the file that is."""
+    """Record a file that is no mail; `stamp` identifies its state."""
     values = (os.fsencode(file.place), id_of(file.unique), stamp, words)
     index.execute("INSERT OR REPLACE INTO fault VALUES (?, ?, ?, ?)", values)
 
 
 def add_entry(index: sqlite3.Connection, file: MailFile, entry: Entry) -> None:
-    """Add a message, unless another process was faster."""
+    """Add a message, unless another process did it first."""
     added = index.execute(
         "INSERT OR IGNORE INTO message (place, id, date, size, attachment, msgid, said)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -122,7 +122,10 @@ def add_entry(index: sqlite3.Connection, file: MailFile, entry: Entry) -> None:
 
 
 def _join_thread(index: sqlite3.Connection, key: int, entry: Entry) -> None:
-    """Give a message the root of what it answers, and its own root to those that answer it."""
+    """Join a message to the thread that it answers, and its answers to its thread."""
+    # A union-find by message id. Messages arrive in any order: an answer may be indexed before what
+    # it answers, and then carries that message's id as a provisional root, which the second UPDATE
+    # replaces once the older message arrives.
     root = entry.parent or entry.message_id
     above = index.execute("SELECT root FROM message WHERE msgid = ? AND root NOTNULL", (root,))
     root = (above.fetchone() or (root,))[0]

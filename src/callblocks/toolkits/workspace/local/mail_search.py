@@ -1,7 +1,7 @@
-"""A search as a condition of SQL on the mail index.
+"""Compilation of a Gmail query to an SQL condition on the mail index.
 
-Words are found by the full-text index, in any case and without accents; names, dates and sizes by
-the columns of the message.
+Words are looked up in the full-text index, ignoring case and accents; names, dates and sizes in the
+columns of the message. Values are always bound as parameters, never put into the SQL.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from callblocks.toolkits.workspace.local.mail_labels import SYSTEM, slug
 
 __all__ = ("Condition", "Search", "asks_hidden", "has_label")
 
+# An SQL condition on the message `m`, and its values.
 Condition: TypeAlias = tuple[str, list[str | int | float]]
-"""SQL about the message `m`, and its values."""
 
 _EVERYWHERE = ("sender", "receiver", "cc", "bcc", "subject", "body", "filename")
 _COLUMNS = {
@@ -46,7 +46,7 @@ _ALWAYS: Condition = ("1", [])
 
 
 def asks_hidden(query: Query) -> bool:
-    """Whether a query asks for what lies in spam or trash; `-in:trash` does not."""
+    """Tell if a query asks for spam or trash; `-in:trash` does not."""
     match query:
         case Term(value, operator):
             return operator in ("in", "label") and _place(value) in _HIDDEN
@@ -57,19 +57,19 @@ def asks_hidden(query: Query) -> bool:
 
 
 def has_label(name: str) -> Condition:
-    """Those with the label of that id."""
+    """Return the condition for a label id."""
     return "m.key IN (SELECT message FROM label WHERE name = ?)", [name]
 
 
 class Search:
-    """Makes conditions of queries; `own` is the person's address, `now` the present moment."""
+    """A compiler of queries; `own` is the person's address, `now` the present time."""
 
     def __init__(self, own: str, now: float) -> None:
         self._own = own
         self._now = now
 
     def condition(self, query: Query) -> Condition:
-        """The SQL that is true for the messages that a query finds."""
+        """Return the SQL condition for a query."""
         match query:
             case Term():
                 return self._term(query)
@@ -99,11 +99,12 @@ class Search:
 
 def _words(columns: tuple[str, ...], value: str) -> Condition:
     plain = spaced(value.replace("\0", " "))
+    # One quoted phrase for FTS5, with quotes doubled: no operator of its syntax can get through.
     if _TOKEN.search(plain):
         phrase = plain.replace('"', '""')
         sought = f'{{{" ".join(columns)}}} : "{phrase}"'
         return "m.key IN (SELECT rowid FROM words WHERE words MATCH ?)", [sought]
-    # A sign, such as an emoji, is no word of the full-text index.
+    # A symbol such as an emoji is no token of the full-text index, so the stored text is searched.
     texts = " || ' ' || ".join(columns)
     return f"m.key IN (SELECT rowid FROM words WHERE instr({texts}, ?))", [plain.strip()]
 
@@ -121,6 +122,7 @@ def _in(value: str) -> Condition:
     place = _place(value)
     if place in ("anywhere", "all"):
         return _ALWAYS
+    # Gmail has no label for the archive; it is mail that is in no other place.
     if place == "archive":
         away = ("inbox", "sent", "draft", "trash", "spam")
         return _without(away)

@@ -1,7 +1,7 @@
-"""Where the times of a series are once the series itself is at another time.
+"""New times for the parts of a series whose start has moved.
 
-A series that moves from Monday nine to Tuesday ten moves each of its times by a day and an hour
-on the clocks; one that becomes a series of whole days keeps the days.
+A series that moves from Monday nine to Tuesday ten moves each of its times by a day and an hour of
+local time; one that becomes a series of whole days keeps the days.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ __all__ = ("moved_lines", "moved_point")
 
 
 def moved_point(original: Json, old: Json, new: Json, zone: str) -> Json:
-    """The time of an occurrence, once the start of its series is `new` instead of `old`."""
+    """Return an occurrence's time after its series moved from `old` to `new`."""
     own = original if original.get("date") else original | {"timeZone": old.get("timeZone") or zone}
     return _said(local_time(own, zone), old, new, zone)
 
 
 def moved_lines(lines: list[str], old: Json, new: Json, zone: str) -> list[str]:
-    """The lines of a series, moved with its start."""
+    """Return the recurrence lines of a series, moved with its start."""
     plan = plan_of({"start": old, "end": old, "recurrence": lines}, zone)
     moved: list[str] = []
     for line in lines:
         name, _, value = split_line(line)
         if name == "RRULE":
             moved.append(f"RRULE:{_rule(value, plan, old, new, zone)}")
+    # RDATE and EXDATE are written one per line: after the move their zones and value types may
+    # differ from those of the original lines.
     for name, times in (("RDATE", plan.extra), ("EXDATE", sorted(plan.without))):
         points = [_said(one, old, new, zone) for one in times]
         moved += [_line(name, point, zone) for point in points]
@@ -42,6 +44,7 @@ def _said(local: datetime, old: Json, new: Json, zone: str) -> Json:
     shift = local - local_time(old, zone)
     if new.get("date"):
         start = local_time(new, zone)
+        # Between a series with times and one of whole days only the distance in days is kept.
         days = local.date() - local_time(old, zone).date()
         return {"date": (start.date() + days).isoformat()}
     own = str(new.get("timeZone") or zone)

@@ -1,12 +1,14 @@
-"""When a series happens: its rule counted in its own zone, one occurrence after the other.
+"""Lazy expansion of a series: its rule counted in its own zone.
 
-A rule is counted lazily and only near the time that is asked for: what lies before is skipped by
-arithmetic, not by counting. So a rule that fires each second for ever costs no more than the
-occurrences that are taken. One that hardly ever fires is followed until its budget of work is
-spent, and then given up with a word about it.
+Only the part near the requested time is counted; earlier steps are skipped by arithmetic. So a rule
+that fires each second forever costs no more than the occurrences that are taken. A rule that hardly
+ever fires is followed until its budget of work is spent, then given up with a notice.
 
 All series of a file share one budget, and all files of a request have equal shares: a file full of
-costly rules hides nothing of the others.
+costly rules cannot starve the others.
+
+Why not a library: those return the next occurrence, however long that takes. `FREQ=SECONDLY;
+BYMONTH=2;BYMONTHDAY=30` never fires, and the call would not return.
 """
 
 from __future__ import annotations
@@ -23,19 +25,21 @@ from callblocks.toolkits.workspace.recurrence import Rule
 
 __all__ = ("Counting", "last_start", "rule_starts", "starts")
 
+# Budget in units of work for all rules of one request.
 _REQUEST = 200_000
-"""Units of work that the rules of one request may take together."""
 
 _LEAST = 400
 """Units that each file has, however many they are: a year of days."""
 
 _LAST = datetime(9999, 12, 30)
+# Maximum COUNT for which the last occurrence is determined by counting.
 _FEW = 1_000
-"""Occurrences that are counted to know the last one."""
 
 
 class Counting(msgspec.Struct):
-    """One request: the file of each series by its id, and the series that were given up."""
+    """The state of one request: the file of each series by id, and the series that were
+    given up.
+    """
 
     files: dict[str, str] = {}
     given_up: set[str] = msgspec.field(default_factory=set[str])
@@ -63,6 +67,7 @@ def starts(
     `ends` reads UNTIL; `Spent` is raised where the work is used up.
     """
     counted = [rule_starts(rule, begin, low, high, work, ends) for rule in rules]
+    # DTSTART is always the first occurrence, even if the rule does not match it.
     yield begin
     seen = begin
     for start in counted[0] if len(counted) == 1 else heapq.merge(*counted):
@@ -74,7 +79,7 @@ def starts(
 def last_start(
     rule: Rule, begin: datetime, work: Work, ends: Callable[[str], datetime]
 ) -> datetime | None:
-    """The last start of a rule, or one a little later; `None` if there is none or it is far."""
+    """Return the last start of a rule or a later bound; `None` if it is infinite or far."""
     if rule.until:
         return max(begin, ends(rule.until))
     if rule.count is None:
@@ -110,9 +115,10 @@ def rule_starts(
 
 
 def _skipped(rule: Rule, begin: datetime, low: datetime) -> tuple[int, int]:
-    """The step to start with, and how often the rule has fired before it."""
+    """Return the first step to expand, and how often the rule has fired before it."""
     first = first_step(rule, begin, low)
     if rule.count is None:
         return first, 0
-    # Each step fires once, if nothing narrows it; else there is no way but to count.
+    # Without BY parts each step fires exactly once, so COUNT can be skipped by arithmetic. With
+    # them the earlier occurrences must be counted from the start.
     return (first, first) if not rule.by and rule.freq in UNITS else (0, 0)

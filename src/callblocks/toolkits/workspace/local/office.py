@@ -1,4 +1,4 @@
-"""The office in a folder: each part is opened when it is first asked for."""
+"""The local office; each service is opened at its first use."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _Part = TypeVar("_Part")
 
 
 class LocalOffice:
-    """All of it, below one folder; the folder need not be there yet.
+    """All services below one folder, which need not exist.
 
-    `origins` are those of the workspace: what a tainted call writes is noted there. All but tasks
-    is text of others in any case.
+    `origins` are those of the workspace: writes of tainted calls are recorded there. Everything
+    except tasks counts as foreign text in any case.
     """
 
     def __init__(self, folder: Path, origins: Origins | None = None) -> None:
@@ -37,7 +37,7 @@ class LocalOffice:
 
     @property
     def is_absent(self) -> bool:
-        """Whether nothing was ever put there."""
+        """True if nothing was ever put there."""
         return not is_office(self.folder)
 
     def _part(self, kind: Callable[..., _Part], *given: object) -> _Part:
@@ -89,7 +89,7 @@ class LocalOffice:
 
 
 def is_office(folder: Path) -> bool:
-    """Whether a folder holds an office: more than the index that a search leaves there."""
+    """Tell if a folder holds an office, and not only the index of a search."""
     try:
         return not set(os.listdir(folder)) <= {INDEX}
     except OSError:

@@ -1,7 +1,11 @@
-"""An SQLite file that only we write and that can be begun anew, with a count of its changes.
+"""An SQLite file that only this package writes, with a counter of changes.
 
-The count tells whether what was read before still holds. A file that is no such database, or is
-damaged, is renamed and a new one begun; `faults` tells of it.
+The counter tells if data that was read before is still valid. A file that is damaged or foreign is
+renamed and a new one started; `faults` reports it.
+
+Locks: the folder's `flock` protects the existence of the file (shared for use, exclusive for
+creating or renaming it), SQLite's own lock its content. Without the first, a process could still
+use a renamed file and take the journal of its successor for its own.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ _SCHEMA = """
 
 
 class _Failed(Exception):
-    """The work itself failed, and not the file."""
+    """The work failed, not the file."""
 
     def __init__(self, error: ToolError) -> None:
         super().__init__(error.message)
@@ -39,7 +43,7 @@ class _Failed(Exception):
 
 
 class OwnDatabase:
-    """One file, opened for each call; its folder must be there."""
+    """One file, opened for each call; its folder must exist."""
 
     def __init__(self, path: Path, schema: str, faults: list[str]) -> None:
         self.path = path
@@ -47,17 +51,18 @@ class OwnDatabase:
         self._faults = faults
 
     def is_there(self) -> bool:
-        """Whether there is something to read."""
+        """Tell if the file exists."""
         return os.path.lexists(self.path)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Let `work` read, all from one moment."""
+        """Run a read transaction."""
         return self._try(lambda: self._run(work, write=False))
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Let `work` read and write, all or nothing, and nobody else meanwhile."""
+        """Run a write transaction and count it as a change."""
 
         def counted(base: sqlite3.Connection) -> T:
+            # A transaction that changed nothing must not invalidate the caches of other processes.
             before = base.total_changes
             done = work(base)
             if base.total_changes != before:
@@ -67,13 +72,15 @@ class OwnDatabase:
         return self._try(lambda: self._run(counted, write=True))
 
     def state(self, base: sqlite3.Connection) -> tuple[str, int]:
-        """What differs after every change."""
+        """Return the identity and the change counter of the database."""
         row: tuple[str, int] | None = base.execute("SELECT base, change FROM state").fetchone()
         if row is None:
             raise sqlite3.DatabaseError("its state is lost")
         return row
 
     def _run(self, work: Callable[[sqlite3.Connection], T], *, write: bool) -> T:
+        # The file may be renamed by another process between creating and locking it, so both are
+        # repeated until it exists under the lock.
         while True:
             with naming(self.path.name):
                 self._make()
@@ -89,14 +96,15 @@ class OwnDatabase:
                 raise _Failed(error) from error
 
     def _make(self) -> None:
-        """Make the file where there is none; one that is a link is not followed."""
+        """Create the file if it is missing; a link is not followed."""
         folder = self.path.parent
         with suppress(FileExistsError):
             folder.mkdir(0o700)
         if folder.is_symlink():
             raise unsafe(folder.name, "it is a link; links in the office are not followed")
         if not self._is_made():
-            # To close a file frees all locks that this process has on it.
+            # POSIX: closing a descriptor releases all locks of this process on that file, so
+            # creation needs the exclusive lock.
             with self._held(alone=True):
                 if not self._is_made():
                     make_database(self.path, self._schema)
@@ -112,9 +120,9 @@ class OwnDatabase:
 
     @contextmanager
     def _held(self, *, alone: bool = False) -> Generator[None, None, None]:
-        """Keep the file where it is; with `alone`, to make or rename it while nobody uses it.
+        """Hold the folder's lock; `alone` to create or rename the file while nobody uses it.
 
-        Who still had a file open that was renamed would take the journal of the next for its own.
+        A process with a renamed file still open would take the journal of the next one for its own.
         """
         import fcntl
 
@@ -141,19 +149,19 @@ class OwnDatabase:
         return work()
 
     def _put_aside(self) -> None:
-        """Rename the file, unless another process has done that meanwhile."""
+        """Rename the damaged file, unless another process has done it already."""
         aside = f"{self.path.name}.damaged-{time.time_ns()}"
         with self._held(alone=True):
             if self._is_sound():
                 return
             os.rename(self.path, self.path.with_name(aside))
-            # A new database must not be rolled back by what the old one left.
+            # The journal must move along: SQLite would roll the new database back with it.
             with suppress(FileNotFoundError):
                 os.rename(f"{self.path}-journal", self.path.with_name(f"{aside}-journal"))
         self._faults.append(f"{self.path.name} was damaged: it is now {aside}, and a new one begun")
 
     def _is_sound(self) -> bool:
-        """Whether nothing is wrong with the file; one that is not there yet is right."""
+        """Tell if the file is sound; a missing one is."""
         try:
             if not self._is_made():
                 return True

@@ -1,7 +1,8 @@
-"""When a series happens, on the clocks of its own zone.
+"""The plan of a series in local time of its own zone.
 
-A weekly event at nine is at nine all year: its rule is counted without offsets, and each start
-gets the offset that its zone has then.
+A weekly event at nine is at nine all year: the rule is counted in naive local time, and each start
+gets the offset of its zone then. DST gaps: a start that does not exist is shifted forward for daily
+and longer rules, and dropped for rules that fire within the hour anyway.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SHORT_FREQUENCIES = ("SECONDLY", "MINUTELY", "HOURLY")
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """When a series happens, on the clocks of its own zone."""
+    """The start, length, rules and exceptions of a series, in naive local time."""
 
     zone: str
     begin: datetime
@@ -38,7 +39,7 @@ class Plan(msgspec.Struct, frozen=True):
     without: frozenset[datetime] = frozenset()
 
     def ends(self, until: str) -> datetime:
-        """UNTIL on these clocks; a day counts to its end."""
+        """Convert UNTIL to local time; a date counts to its end."""
         if until.startswith("9999"):  # how some programs say for ever
             return datetime(9999, 12, 30)
         value = read_time(until, "UNTIL").value
@@ -56,8 +57,10 @@ class Plan(msgspec.Struct, frozen=True):
         return max([self.begin, *self.extra, *(one for one in found if one is not None)])
 
     def starts(self, low: datetime, high: datetime, work: Work) -> Iterator[datetime]:
-        """The starts between two times, in order, also those that are left out (`without`)."""
+        """Yield the starts between two times in order, including the excluded ones (`without`)."""
         found = starts(self.rules, self.begin, low, high, work, self.ends)
+        # An hourly event in a gap would collide with the next one after the shift, so it is
+        # dropped. A daily event in a gap is shifted, as a person would expect.
         short = any(rule.freq in _SHORT_FREQUENCIES for rule in self.rules)
         before: datetime | None = None
         for start in heapq.merge(found, self.extra) if self.extra else found:
@@ -66,19 +69,19 @@ class Plan(msgspec.Struct, frozen=True):
             before = start
 
     def _is_skipped(self, start: datetime) -> bool:
-        """Whether the clocks skip that time, in a rule that fires before and after it anyway."""
+        """Tell if a local time falls into a DST gap."""
         real = to_utc(start, self.zone).astimezone(place(self.zone))
         return real.replace(tzinfo=None) != start
 
     def point(self, start: datetime) -> Json:
-        """The start of an occurrence."""
+        """Return the start of an occurrence."""
         if self.whole_days:
             return {"date": start.date().isoformat()}
         real = to_utc(start, self.zone).astimezone(place(self.zone))
         return {"dateTime": real.isoformat(timespec="seconds"), "timeZone": self.zone}
 
     def end(self, start: datetime) -> Json:
-        """The end of the occurrence that starts then: as long after it as ever in real time."""
+        """Return the end of an occurrence; its length is elapsed time."""
         if self.whole_days:
             return {"date": (start + self.length).date().isoformat()}
         real = (to_utc(start, self.zone) + self.length).astimezone(place(self.zone))
@@ -86,7 +89,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan_of(master: Json, zone: str) -> Plan:
-    """When an event happens; `ValueError` if its lines cannot be read."""
+    """Return the plan of an event; `ValueError` if its lines cannot be parsed."""
     start, end = master["start"], master["end"]
     days = "date" in start
     own = zone if days else str(start.get("timeZone") or zone)
@@ -114,14 +117,14 @@ def plan_of(master: Json, zone: str) -> Plan:
 
 
 def clocks(value: object, zone: str) -> datetime:
-    """A time with an offset on the clocks of a zone; `ValueError` for a day."""
+    """Convert an aware time to naive local time of a zone; `ValueError` for a date."""
     if not isinstance(value, datetime):
         raise ValueError("a day, where the series has times")
     return value.astimezone(place(zone)).replace(tzinfo=None)
 
 
 def _on_clocks(text: str, tzid: str, zone: str, begin: datetime, days: bool) -> datetime:
-    """An EXDATE or RDATE on the clocks of the series; a day is taken at the hour of the series."""
+    """Convert an EXDATE or RDATE to local time of the series; a date gets the series' hour."""
     value = read_time(text.partition("/")[0], "recurrence").value
     if not isinstance(value, datetime):
         return datetime.combine(value, begin.time())

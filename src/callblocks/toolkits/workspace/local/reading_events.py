@@ -1,4 +1,4 @@
-"""Reading one file of events into what the index keeps of it."""
+"""Parsing of one iCalendar file to index rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from callblocks.toolkits.workspace.local.work import Work
 
 __all__ = ("EventReader", "Read", "Spanned", "etag_of", "span_of", "words_of")
 
+# The zone for floating times where only their approximate place matters.
 _ANYWHERE = "UTC"
-"""The zone of floating times while only days matter."""
 
+# Budget for finding the ends of the series of one file; later series count as endless.
 _WORK = 100_000
-"""Units for counting the ends of the series of one file; those that come later have none."""
 
 _FILES_WORK = 200_000
 """The same for all files that are read together.
@@ -34,11 +34,10 @@ A series whose end is not counted is looked at in every request, and nothing of 
 """
 
 _FAULTS = 5
-"""Faults of one file that are told one by one, so that those of others are told too."""
 
 
 class Spanned(msgspec.Struct, frozen=True):
-    """A series with what it is looked up by; `at` is its number in the file."""
+    """A series with its search keys; `at` is its number in the file."""
 
     series: Series
     at: int
@@ -48,7 +47,7 @@ class Spanned(msgspec.Struct, frozen=True):
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What a file holds, and what of it could not be read."""
+    """The content of a file, and the reasons for what could not be read."""
 
     series: list[Spanned] = []
     faults: list[str] = []
@@ -91,12 +90,12 @@ def _read_events(folder: int, calendar: str, name: str, work: Work, files: int) 
 
 
 def etag_of(content: bytes) -> str:
-    """What tells one state of a file from the others."""
+    """Return the entity tag of a file's content."""
     return f'"{hashlib.sha256(content).hexdigest()[:16]}"'
 
 
 def words_of(event: Json) -> str:
-    """The text that a search looks in."""
+    """Return the searchable text of an event."""
     people = [*event.get("attendees", []), event.get("organizer", {})]
     texts = [event.get(name, "") for name in ("summary", "description", "location")]
     texts += [one.get(name, "") for one in people for name in ("email", "displayName")]
@@ -112,6 +111,8 @@ def _spanned(
     if group.master is not None:
         master = read_event(group.master) | known | {"id": id}
         _require_rule(master, place, faults)
+        # EXRULE is deprecated and rare. Ignoring it silently would show events that do not take
+        # place.
         if every(group.master, "EXRULE"):
             faults.append(f"{place}: EXRULE is not applied; name the times with EXDATE")
     overrides: list[Json] = []
@@ -128,7 +129,7 @@ def _spanned(
 
 
 def _require_rule(master: Json, place: str, faults: list[str]) -> None:
-    """Take away what says when the event comes again, if it cannot be understood."""
+    """Remove recurrence lines that cannot be parsed, with a fault; the event itself stays."""
     try:
         plan_of(master, _ANYWHERE)
     except (ToolError, *BROKEN) as error:
@@ -139,7 +140,7 @@ def _require_rule(master: Json, place: str, faults: list[str]) -> None:
 
 
 def span_of(series: Series, work: Work) -> tuple[float, float]:
-    """The times between which all of it is, in seconds; without an end, for ever."""
+    """Return the time span of a series in seconds; infinite without an end."""
     points = [
         instant(one[name], _ANYWHERE).timestamp()
         for one in (series.master, *series.overrides)

@@ -1,7 +1,8 @@
-"""Which days a rule takes: BYMONTH, BYMONTHDAY, BYYEARDAY, BYWEEKNO and BYDAY together.
+"""The days of a rule: BYMONTH, BYMONTHDAY, BYYEARDAY, BYWEEKNO and BYDAY combined.
 
-A rule that names no day takes that of its start: YEARLY its month and day, MONTHLY its day,
-WEEKLY its weekday.
+A rule that names no day takes that of its start: YEARLY its month and day, MONTHLY its day, WEEKLY
+its weekday. All BY parts are filters on a day here, instead of generators as in RFC 5545's table:
+the result is the same, and each test has a constant cost that can be charged to the budget.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ _NAMING = ("BYMONTHDAY", "BYYEARDAY", "BYDAY", "BYWEEKNO")
 
 
 class RuleDays:
-    """The days of one rule, for a series that begins on a day; all are in `months`.
+    """The days of one rule for a series that begins on a day; all are in `months`.
 
-    `cost` is the work of looking at one day.
+    `cost` is the work of testing one day.
     """
 
     def __init__(self, rule: Rule, begin: date) -> None:
@@ -38,10 +39,11 @@ class RuleDays:
         days = by.get("BYDAY", ())
         self._weekdays = {DAYS.index(text) for text in days if text in DAYS}
         self._nth = {(int(text[:-2]), DAYS.index(text[-2:])) for text in days if text not in DAYS}
+        # `2MO` means the second Monday of the month or of the year, depending on FREQ and BYMONTH.
         self._in_month = rule.freq == "MONTHLY" or "BYMONTH" in by
 
     def holds(self, day: date) -> bool:
-        """Whether the rule takes a day."""
+        """Tell if the rule matches a day."""
         if day.month not in self.months:
             return False
         if self._month_days and not self._on_month_day(day):
@@ -90,7 +92,7 @@ def _length(day: date) -> int:
 
 
 def _both(place: int, size: int) -> tuple[int, int]:
-    """A place counted from the start, and from the end."""
+    """Return a position counted from the start, and from the end."""
     return place, place - size - 1
 
 
@@ -99,7 +101,9 @@ def _in_year(day: date) -> tuple[int, int]:
 
 
 def _week(day: date, wkst: int) -> tuple[int, int]:
-    """The number of a day's week in the year that has most of it, from the start and the end."""
+    """Return the ISO-like week number of a day, from the start and from the end."""
+    # A week belongs to the year that has at least four of its days. So the first days of January
+    # can be in the last week of the previous year, and the last days of December in week 1.
     number, size = _in_year(day)
     first = _first_week(day.year, wkst)
     if number < first:
@@ -116,10 +120,11 @@ def _weeks(number: int, first: int, size: int, following: int) -> tuple[int, int
 
 
 def _first_week(year: int, wkst: int) -> int:
-    """The day of the year, maybe before its first, on which its first week starts."""
+    """Return the day of the year on which week 1 starts; it may be zero or negative."""
     if year > 9999:
-        # The year after the last one starts a day later in the week than the last.
+        # Python has no year 10000. The Gregorian calendar repeats its weekdays every 28 years
+        # within a century, which suffices here.
         return _first_week(year - 28, wkst)
     back = (date(max(year, 1), 1, 1).weekday() - wkst) % 7
-    # A week is of the year in which it has four days or more.
+    # Week 1 is the first with four days in the year.
     return 1 - back if back <= 3 else 8 - back

@@ -1,4 +1,4 @@
-"""A rule followed step by step: every year, month, week or day; every hour, minute or second.
+"""Step-by-step expansion of a rule: years, months, weeks or days; hours, minutes or seconds.
 
     FREQ=MONTHLY;BYDAY=MO,TU;BYSETPOS=-1
 
@@ -7,8 +7,8 @@
     times    of each day: BYHOUR, BYMINUTE, BYSECOND, else the time of the start
     chosen   of these, the ones that BYSETPOS names
 
-Each step spends work for the days and times that it looks at, also where the rule does not fire: so
-a rule that never fires ends with `Spent`. A library that only gives times would never come back.
+Each step spends work for the days and times that it examines, also where the rule does not fire, so
+a rule that never fires ends with `Spent`. An iterator that only yields times would never return.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from callblocks.toolkits.workspace.recurrence import DAYS, Rule
 
 __all__ = ("UNITS", "first_step", "steps")
 
+# Seconds of a step, for frequencies whose steps are equally long.
 UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600, "DAILY": 86_400, "WEEKLY": 604_800}
-"""Seconds of a step, where all steps are alike."""
 
 _SHORT = ("SECONDLY", "MINUTELY", "HOURLY")
 _CLOCK = ("BYHOUR", "BYMINUTE", "BYSECOND")
 _LAST_YEAR = 9999
+# Units of work for testing one time of the clock.
 _LOOK = 5
-"""Units of work for asking whether a rule fires at one time of the clock."""
 
 
 def steps(
     rule: Rule, begin: datetime, first: int, last: datetime, work: Work
 ) -> Iterator[datetime]:
-    """The times of a rule in order, from a step on until one that starts after `last`."""
+    """Yield the times of a rule in order, from a step on until one starts after `last`."""
     follow = _by_clock if rule.freq in _SHORT else _by_days
     return follow(rule, begin, first, last, work)
 
 
 def first_step(rule: Rule, begin: datetime, low: datetime) -> int:
-    """A step that is surely not after `low`."""
+    """Return a step that is certainly not after `low`."""
     if low <= begin:
         return 0
     if rule.freq in UNITS:
@@ -51,6 +51,8 @@ def first_step(rule: Rule, begin: datetime, low: datetime) -> int:
     else:
         months = (low.year - begin.year) * 12 + low.month - begin.month
         number = months // (rule.interval * (12 if rule.freq == "YEARLY" else 1))
+    # One step less: a step may contain times before the start's own position in it (WKST,
+    # BYMONTHDAY).
     return max(0, number - 1)
 
 
@@ -64,6 +66,8 @@ def _by_days(
     while (period := _period(rule, begin.date(), number, months, last.date())) is not None:
         work.spend(1 + len(period) * days.cost)
         held = [day for day in period if days.holds(day)]
+        # Spend before building the list: BYHOUR, BYMINUTE and BYSECOND together can name 86,400
+        # times a day.
         work.spend(len(held) * len(times))
         found = [datetime.combine(day, at) for day in held for at in times]
         yield from _given(rule, found, begin)
@@ -73,10 +77,11 @@ def _by_days(
 def _period(
     rule: Rule, begin: date, number: int, months: list[int], last: date
 ) -> list[date] | None:
-    """The days of a step; `None` once it starts after `last`."""
+    """Return the days of a step; `None` once it starts after `last`."""
     ahead = number * rule.interval
     if rule.freq in ("DAILY", "WEEKLY"):
         length = 7 if rule.freq == "WEEKLY" else 1
+        # Weeks begin at WKST, which decides which days belong to one step if INTERVAL is not 1.
         back = (begin.weekday() - DAYS.index(rule.wkst or "MO")) % 7 if length == 7 else 0
         first = begin.toordinal() - back + ahead * length
         if first > last.toordinal():
@@ -118,6 +123,8 @@ def _by_clock(
             yield from _given(rule, found, begin)
             number += 1
         else:
+            # Jump to the first step at or after the next possible time instead of testing each
+            # second.
             ahead = int((later - begin).total_seconds())
             number = max(number + 1, -(-ahead // length))
 
@@ -125,7 +132,7 @@ def _by_clock(
 def _not_before(
     rule: Rule, named: dict[str, frozenset[int]], days: RuleDays, at: datetime
 ) -> datetime | None:
-    """When to look again, if the rule does not fire at a time; `None` if it does."""
+    """Return the next time worth testing if the rule does not fire; `None` if it does."""
     if not days.holds(at.date()):
         return datetime.combine(at.date(), time()) + timedelta(days=1)
     hour = at.replace(minute=0, second=0)
@@ -139,7 +146,7 @@ def _not_before(
 
 
 def _times(rule: Rule, given: time, names: tuple[str, ...]) -> list[time]:
-    """The times of a day that a rule names; what it does not name is as given."""
+    """Return the times of a day that a rule names; parts that it does not name are as given."""
 
     def numbers(name: str, own: int) -> list[int]:
         named = rule.by.get(name) if name in names else None
@@ -154,6 +161,8 @@ def _times(rule: Rule, given: time, names: tuple[str, ...]) -> list[time]:
 
 
 def _given(rule: Rule, found: list[datetime], begin: datetime) -> Iterator[datetime]:
+    # BYSETPOS selects from the whole step, so it is applied before times ahead of the start are
+    # dropped (RFC 5545, 3.3.10).
     positions = [int(text) for text in rule.by.get("BYSETPOS", ())]
     if positions:
         places = {one - 1 if one > 0 else len(found) + one for one in positions}

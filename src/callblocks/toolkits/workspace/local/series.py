@@ -1,4 +1,4 @@
-"""An event or a series, as the index keeps it, and its occurrences as events of Google's.
+"""A series as stored in the index, and its occurrences as Google's events.
 
 id                       the event, or the series
 id_20261116T080000Z      its occurrence that was to start then (UTC)
@@ -42,12 +42,12 @@ _DAY = timedelta(days=1)
 _GRACE = timedelta(hours=3)
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 _LAST = datetime(9999, 12, 30, tzinfo=UTC)
+# Units of work: per series, per time or number in its lines, and per start.
 _TO_PLAN, _TO_READ, _TO_PLACE = 50, 10, 5
-"""Units of work for a series, for each time or number in its lines, and for each start."""
 
 
 class Series(msgspec.Struct, frozen=True):
-    """What a file says of one UID: the master, and the occurrences that differ from it."""
+    """The events of one UID: the master, and the occurrences that differ from it."""
 
     id: str
     uid: str
@@ -55,7 +55,7 @@ class Series(msgspec.Struct, frozen=True):
     overrides: list[Json] = []
 
     def renamed(self, place: str) -> Series:
-        """The same with another id, for a UID that another file has too."""
+        """Return a copy with another id, for a UID that occurs in two files."""
         own = hashlib.sha256(f"{place}\n{self.id}".encode(errors="replace")).hexdigest()[:32]
         return Series(
             own,
@@ -65,7 +65,7 @@ class Series(msgspec.Struct, frozen=True):
         )
 
     def settled(self, zone: str) -> Series:
-        """The same with ids for those that differ; what is floating is now in `zone`."""
+        """Return a copy with ids for the overrides; floating times are now in `zone`."""
         named = [
             one | {"id": f"{self.id}_{compact(one['originalStartTime'], zone)}"}
             for one in self.overrides
@@ -74,18 +74,18 @@ class Series(msgspec.Struct, frozen=True):
 
 
 class Window(msgspec.Struct, frozen=True):
-    """The time that is asked for, in UTC; events that only touch it are outside."""
+    """The requested time range in UTC; events that only touch it are outside."""
 
     low: datetime = _FIRST
     high: datetime = _LAST
 
     def holds(self, start: datetime, end: datetime) -> bool:
-        """Whether an event overlaps it; one without a length is where it starts."""
+        """Tell if an event overlaps the window; one without a length counts at its start."""
         return start < self.high and (end > self.low or start == end == self.low)
 
 
 class Found(NamedTuple):
-    """An event to be listed, in the order of the list."""
+    """An event in the order of a list."""
 
     start: datetime
     id: str
@@ -93,12 +93,12 @@ class Found(NamedTuple):
 
 
 def order(found: Found) -> tuple[datetime, str]:
-    """What a list of events is sorted by."""
+    """Return the sort key of a list of events."""
     return found.start, found.id
 
 
 def occurrences(series: Series, window: Window, zone: str, counting: Counting) -> Iterator[Found]:
-    """What of a series is in a window, in order of its starts."""
+    """Return the events of a series in a window, in order of their starts."""
     master = series.master
     own = [
         Found(instant(one["start"], zone), str(one["id"]), one)
@@ -137,7 +137,7 @@ def _planned(
     work.spend(_TO_PLAN + _TO_READ * sum(line.count(",") + 1 for line in master["recurrence"]))
     plan = plan_of(master, zone)
     taken = {str(one["id"]) for one in series.overrides}
-    # Some hours of grace at each end, for clocks that change; who is outside is left out below.
+    # Some hours of tolerance at each end, for clock changes; the exact test follows below.
     low = _on_clocks(window.low, plan, -(plan.length + _GRACE))
     high = _on_clocks(window.high, plan, _GRACE)
     for start in plan.starts(low, high, work):
@@ -146,12 +146,13 @@ def _planned(
         if start in plan.without or not window.holds(begin, _later(begin, plan.length)):
             continue
         event = occurrence(series.id, master, plan, start, zone)
+        # An override replaces its occurrence even if it was moved out of the window.
         if event["id"] not in taken:
             yield Found(begin, event["id"], event)
 
 
 def occurrence(id: str, master: Json, plan: Plan, start: datetime, zone: str) -> Json:
-    """One occurrence of a series as an event."""
+    """Return one occurrence of a series as an event."""
     said = plan.point(start)
     event = {name: value for name, value in master.items() if name != "recurrence"}
     return event | {
@@ -164,13 +165,13 @@ def occurrence(id: str, master: Json, plan: Plan, start: datetime, zone: str) ->
 
 
 def split(event_id: str) -> tuple[str, str] | None:
-    """The id of the series and the time of the occurrence, if the id has the form of one's."""
+    """Split an occurrence's id into the series' id and the time, or return `None`."""
     found = _OCCURRENCE.fullmatch(event_id)
     return (found[1], found[2]) if found else None
 
 
 def find_occurrence(series: Series, stamp: str, zone: str) -> Json | None:
-    """The occurrence of that time; one that was taken out has the status `cancelled`."""
+    """Return the occurrence of that time; an excluded one has the status `cancelled`."""
     wanted = f"{series.id}_{stamp}"
     for one in series.overrides:
         if one["id"] == wanted:
@@ -183,8 +184,8 @@ def find_occurrence(series: Series, stamp: str, zone: str) -> Json | None:
         start = _start_of(stamp, plan)
     except (ToolError, ValueError, OverflowError):
         return None
-    # A rule whose budget is spent before it comes to that time has nothing to show for it, and
-    # neither has one whose occurrences end beyond the last year.
+    # A rule whose budget is spent before that time has no such occurrence for us, nor has one whose
+    # occurrences end after the last year.
     with suppress(Spent, OverflowError):
         for found in plan.starts(start - _DAY, start + _DAY, Counting().work(series.id)):
             event = occurrence(series.id, master, plan, found, zone)
@@ -211,7 +212,7 @@ def _later(when: datetime, length: timedelta) -> datetime:
 
 
 def _on_clocks(when: datetime, plan: Plan, change: timedelta) -> datetime:
-    """A time on the clocks of a series, moved; the ends of the calendar are its ends."""
+    """Convert a time to the series' local time, shifted and clamped to the calendar's range."""
     try:
         return clocks(when + change, plan.zone)
     except OverflowError:
@@ -219,6 +220,6 @@ def _on_clocks(when: datetime, plan: Plan, change: timedelta) -> datetime:
 
 
 def shown_event(event: Json, zone: str) -> Json:
-    """An event as Google shows it to someone in a zone."""
+    """Return an event as Google shows it in a zone."""
     times = ("start", "end", "originalStartTime")
     return event | {name: shown(event[name], zone) for name in times if name in event}

@@ -1,10 +1,10 @@
-"""A spreadsheet of the local office as a file for other programs.
+"""Export of a local spreadsheet for other programs.
 
     text/csv                             the first sheet, as a person sees it
     application/vnd.openxmlformats-…     all sheets, for Excel and LibreOffice
 
-Cells are not altered: text that starts with `=` or `@` stays as it is, and a program that opens
-a CSV may take it for a formula.
+Cells are not altered: text that starts with `=` or `@` stays as it is, and a program that opens a
+CSV may take it for a formula.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ __all__ = ("CSV", "EXPORTS", "XLSX", "export_sheet")
 
 CSV = "text/csv"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+# The types that a spreadsheet can be exported as.
 EXPORTS = (CSV, XLSX)
-"""The types that a spreadsheet can be exported as."""
 
 _ALL = Box(1, 1, ROWS, COLUMNS)
 
 
 def export_sheet(path: Path, mime: str) -> bytes:
-    """A spreadsheet's file in another type; `invalid_input` for a type that is none of `EXPORTS`.
+    """Export a spreadsheet; `invalid_input` for a type that is not in `EXPORTS`.
 
-    A formula is given as its text in a CSV, and as a formula to Excel.
+    A CSV contains a formula's text, an Excel file the formula.
     """
     if mime not in EXPORTS:
         why = f"a spreadsheet is not exported as {brief(mime)}; choose from: {', '.join(EXPORTS)}"
@@ -52,7 +52,7 @@ def _csv(tables: SheetTables, sheet: Sheet) -> bytes:
     found = ((row, column, shown(cell)) for row, column, cell in tables.cells(sheet, _ALL))
     lines = lines_of(found, _ALL, "ROWS")
     width = max(map(len, lines), default=0)
-    # Rows are of one length, unless a few long ones would make a file that nobody can open.
+    # Rows are padded to one length, unless a few long rows would blow the file up.
     width = width if width * len(lines) <= CELLS else 0
     text = io.StringIO()
     writer = csv.writer(text)

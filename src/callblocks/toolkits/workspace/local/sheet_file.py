@@ -1,10 +1,11 @@
-"""One spreadsheet in one SQLite file, readable with the `sqlite3` shell.
+"""A spreadsheet in an SQLite file, readable with the `sqlite3` shell.
 
     sheets   id, title, position, rows, columns
     cells    sheet, row, col, value, kind, pattern
 
-Rows and columns count from 1. An empty cell is not there. `kind` is text, number, boolean
-(1 or 0) or formula; `pattern` says how a number is shown: `0%`, `$#,##0.00`.
+Rows and columns count from 1. Empty cells are not stored. `kind` is text, number, boolean (1 or 0)
+or formula; `pattern` is the number format: `0%`, `$#,##0.00`. The file may have been edited or made
+by others, so every value is cast and checked on reading.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from callblocks.toolkits.workspace.local.database import database, make_database
 
 __all__ = ("Place", "Sheet", "SheetTables", "make_sheet_file")
 
+# A row and a column.
 Place = tuple[int, int]
-"""A row and a column."""
 
 _SCHEMA = """
 create table sheets (
@@ -46,15 +47,15 @@ create table cells (
 ) strict, without rowid;
 create index cells_by_column on cells (sheet, col, row)
 """
+# Approximate memory limit of one answer in bytes.
 _MOST_READ = 32_000_000
-"""About how much of memory one answer takes."""
 
 _PER_CELL = 64
 _BOX = "sheet = ? and row between ? and ? and col between ? and ?"
 
 
 class Sheet(msgspec.Struct, frozen=True):
-    """A sheet, and the size of its grid; cells beyond it are empty until written."""
+    """A sheet and the size of its grid; cells beyond it are empty until written."""
 
     id: int
     title: str
@@ -63,13 +64,13 @@ class Sheet(msgspec.Struct, frozen=True):
 
 
 class SheetTables:
-    """The tables of a file that is open."""
+    """The tables of an open file."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
     def sheets(self) -> list[Sheet]:
-        """The sheets in their order."""
+        """Return the sheets in their order."""
         found = self.connection.execute(
             "select id, cast(ifnull(title, '') as text), "
             "max(cast(ifnull(rows, 1) as integer), 1), "
@@ -78,7 +79,7 @@ class SheetTables:
         return [Sheet(*row) for row in found]
 
     def cells(self, sheet: Sheet, box: Box) -> Iterator[tuple[int, int, Cell]]:
-        """What is in a box, row by row: row, column, cell."""
+        """Yield row, column and cell of a box, row by row."""
         found = self.connection.execute(
             "select cast(row as integer), cast(col as integer), value, kind, pattern "
             f"from cells where {_BOX} order by row, col",
@@ -107,37 +108,38 @@ class SheetTables:
         self._many("insert or replace into cells values (?, ?, ?, ?, ?, ?)", held)
 
     def empty(self, sheet: Sheet, box: Box) -> None:
-        """Remove what is in a box."""
+        """Remove the cells of a box."""
         self.connection.execute(f"delete from cells where {_BOX}", _where(sheet, box))
 
     def resize(self, sheet: Sheet, rows: int, columns: int) -> None:
-        """Give a sheet's grid another size."""
+        """Resize a sheet's grid."""
         self.connection.execute(
             "update sheets set rows = ?, columns = ? where id = ?", (rows, columns, sheet.id)
         )
 
     def holds_from(self, sheet: Sheet, row: int) -> bool:
-        """Whether anything is in a row or below it."""
+        """Tell if anything is in a row or below it."""
         found = self.connection.execute(
             "select 1 from cells where sheet = ? and row >= ? limit 1", (sheet.id, row)
         )
         return found.fetchone() is not None
 
     def formulas(self, sheet: Sheet, box: Box) -> int:
-        """How many cells of a box are formulas."""
+        """Count the formulas in a box."""
         (count,) = self.connection.execute(
             f"select count(*) from cells where {_BOX} and kind = 'formula'", _where(sheet, box)
         ).fetchone()
         return count
 
     def has_formulas(self) -> bool:
-        """Whether any cell of the file is a formula."""
+        """Tell if any cell of the file is a formula."""
         found = self.connection.execute("select 1 from cells where kind = 'formula' limit 1")
         return found.fetchone() is not None
 
     def shift(self, sheet: Sheet, row: int, count: int) -> None:
         """Move a row, and all below it, down."""
-        # By way of negative rows: otherwise one row would meet the next while both move.
+        # Through negative rows: the primary key is checked per row, and shifted rows would collide
+        # with those that have not moved yet.
         self.connection.execute(
             "update cells set row = -(row + ?) where sheet = ? and row >= ?",
             (count, sheet.id, row),
@@ -152,7 +154,7 @@ class SheetTables:
 
 
 def make_sheet_file(path: Path, titles: Iterable[str]) -> None:
-    """Make an empty spreadsheet with these sheets."""
+    """Create an empty spreadsheet with these sheets."""
     make_database(path, _SCHEMA)
     with database(path, write=True) as connection:
         connection.executemany(
@@ -166,7 +168,7 @@ def _where(sheet: Sheet, box: Box) -> tuple[int, ...]:
 
 
 def _cell(value: Any, kind: Any, pattern: Any) -> Cell:
-    """A cell as it was; one that was edited by hand is taken by what it holds."""
+    """Return a stored cell; one that was edited by hand is interpreted by its value."""
     if isinstance(value, str):
         return Cell(value, "formula" if kind == "formula" else "text")
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""Cells as rows or columns: what is empty at the end of a row, and of all, is left out."""
+"""Cells as rows or columns, without empty ends."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from callblocks.toolkits.workspace.entered import Value
 
 __all__ = ("Found", "lines_of")
 
+# Row, column and value of a cell.
 Found: TypeAlias = tuple[int, int, Value]
-"""The row, the column and the value of a cell."""
 
 
 def lines_of(found: Iterable[Found], box: Box, major: str) -> list[list[Value]]:
-    """The values of a box by row, or by column (`COLUMNS`); "" between them is an empty cell."""
+    """Return the values of a box by row, or by column (`COLUMNS`); "" is an empty cell."""
     if major == "COLUMNS":
         turned = sorted(((column, row, value) for row, column, value in found), key=_place)
         return _lines(turned, box.left, box.top)
@@ -45,7 +45,7 @@ def _lines(found: Iterable[Found], first_line: int, first: int) -> list[list[Val
 
 
 def _count(filled: int) -> int:
-    """A few cells far apart must not fill the memory with the empty ones between them."""
+    """Count filled cells against a limit: two distant cells must not exhaust memory."""
     if filled > CELLS:
         why = f"there are more than {CELLS:,} cells in this range; ask for a smaller one"
         raise ToolError("invalid_input", why, range=why)

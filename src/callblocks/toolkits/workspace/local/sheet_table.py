@@ -1,7 +1,8 @@
-"""Finding the table that rows are appended to.
+"""Detection of the table that rows are appended to.
 
-A table is a box of cells with nothing in the cells around it. In a range that touches several,
-the last one counts; a range that touches none has no table.
+A table is a box of cells surrounded by empty cells. If a range touches several, the last one
+counts; a range that touches none has no table. The box grows from its last cell in both directions
+until neither changes it (a fixed point), as Google's append does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ("last_table",)
 
 
 def last_table(connection: sqlite3.Connection, sheet: int, within: Box) -> Box | None:
-    """The last table that a box of a sheet touches."""
+    """Return the last table that a box of a sheet touches."""
     last = connection.execute(
         "select row, col from cells where sheet = ? and row between ? and ? "
         "and col between ? and ? order by row desc, col desc limit 1",
@@ -25,6 +26,8 @@ def last_table(connection: sqlite3.Connection, sheet: int, within: Box) -> Box |
     row, column = last
     box = Box(row, column, row, column)
     before = None
+    # Widening can reveal new rows and vice versa. Each round only grows the box within the sheet,
+    # so the loop ends.
     while box != before:
         before = box
         box = _heightened(connection, sheet, _widened(connection, sheet, box))
@@ -32,7 +35,7 @@ def last_table(connection: sqlite3.Connection, sheet: int, within: Box) -> Box |
 
 
 def _widened(connection: sqlite3.Connection, sheet: int, box: Box) -> Box:
-    """A box and the columns beside it that hold something, without a gap."""
+    """Extend a box by adjacent columns that hold something."""
 
     def holds(column: int) -> bool:
         found = connection.execute(
@@ -50,7 +53,7 @@ def _widened(connection: sqlite3.Connection, sheet: int, box: Box) -> Box:
 
 
 def _heightened(connection: sqlite3.Connection, sheet: int, box: Box) -> Box:
-    """A box and the rows above and below it that hold something, without a gap."""
+    """Extend a box by adjacent rows that hold something."""
     beside = (box.left - 1, box.right + 1)
     top = _end(connection, sheet, beside, box.top, -1)
     bottom = _end(connection, sheet, beside, box.bottom, 1)
@@ -60,9 +63,10 @@ def _heightened(connection: sqlite3.Connection, sheet: int, box: Box) -> Box:
 def _end(
     connection: sqlite3.Connection, sheet: int, beside: tuple[int, int], row: int, step: int
 ) -> int:
-    """The last row in a direction, -1 or 1, up to which no row is empty in some columns.
+    """Return the last row in a direction (-1 or 1) before an empty one.
 
-    A column is followed as far as it is filled; then any other may lead on.
+    A column is followed as far as it is filled; then any other column may continue. That takes one
+    query per column instead of one per row.
     """
     order = "row > ? order by row" if step > 0 else "row < ? order by row desc"
     while True:

@@ -1,4 +1,4 @@
-"""Writing cells into a sheet: its grid grows as it must, up to the limit of a spreadsheet."""
+"""Writing of cells into a sheet, whose grid grows up to the limit of a spreadsheet."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def enter_cells(
 
 
 def insert_rows(tables: SheetTables, sheet: Sheet, row: int, count: int) -> Sheet:
-    """Make room for rows; the sheet as it then is. What lies there moves down.
+    """Insert rows and return the resized sheet; existing rows move down.
 
-    Formulas are not rewritten here, so that where there are any, nothing may move.
+    Formulas are not rewritten here, so nothing is moved in a file that has any.
     """
     if tables.holds_from(sheet, row):
         if tables.has_formulas():

@@ -1,6 +1,6 @@
-"""Spreadsheets of the local office: each is an SQLite file of the drive, `<Title>.sheet`.
+"""Local spreadsheets: SQLite files of the drive, `<Title>.sheet`.
 
-Formulas are kept and given back as they were typed: nothing computes them here.
+Formulas are stored and returned as they were typed; they are not computed.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ SUFFIX = ".sheet"
 
 
 class SheetDrive(Protocol):
-    """What spreadsheets ask of the drive that holds them."""
+    """The drive as spreadsheets need it."""
 
     def place(self, file_id: str, mime_prefixes: Sequence[str]) -> Path:
-        """Where a file lies, if it has one of these types."""
+        """Return the path of a file that has one of these types."""
         ...
 
     def adopt(self, name: str, suffix: str, mime: str, write: Callable[[Path], None]) -> Json:
-        """Make a file that `write` writes."""
+        """Create a file that `write` writes."""
         ...
 
     def touch(self, file_id: str) -> None:
-        """Note that a file was changed."""
+        """Set a file's modification time to now."""
         ...
 
     def file(self, file_id: str) -> Json:
-        """What is known of a file."""
+        """Return the metadata of a file."""
         ...
 
 
@@ -54,14 +54,14 @@ class LocalSheets:
         self._drive = drive
 
     def spreadsheet(self, spreadsheet_id: str) -> Json:
-        """Its title and its sheets, without cells."""
+        """Return its title and its sheets, without cells."""
         with self._opened(spreadsheet_id) as tables:
             sheets = tables.sheets()
         title = self._drive.file(spreadsheet_id)["name"]
         return _spreadsheet(spreadsheet_id, title, sheets)
 
     def values(self, spreadsheet_id: str, range: str, *, render: str, major: str) -> Json:
-        """The cells of a range, as a ValueRange; `uncomputed` counts formulas among them."""
+        """Return the cells of a range as a ValueRange; `uncomputed` counts formulas among them."""
         wanted = read_range(range)
         with self._opened(spreadsheet_id) as tables:
             sheet = _sheet(tables, wanted)
@@ -92,7 +92,7 @@ class LocalSheets:
     def append(
         self, spreadsheet_id: str, range: str, values: Sequence[Sequence[Any]], *, entered: str
     ) -> Json:
-        """Add rows below the table in that range; what lies below them moves down."""
+        """Add rows below the table in that range; rows below it move down."""
         wanted = read_range(range)
         answer: Json = {"spreadsheetId": spreadsheet_id}
         with self._opened(spreadsheet_id, write=True) as tables:
@@ -137,7 +137,7 @@ class LocalSheets:
             raise ToolError("invalid_input", why, spreadsheetId=why) from error
 
     def _touch(self, spreadsheet_id: str) -> None:
-        # The cells are written: a call that failed now would be made again.
+        # The cells are written; a failure now would make the model write them again.
         with suppress(ToolError):
             self._drive.touch(spreadsheet_id)
 
@@ -152,7 +152,7 @@ class LocalSheets:
 
 
 def _sheet(tables: SheetTables, wanted: Range) -> Sheet:
-    """The sheet of a range; names are the same in capitals and small letters."""
+    """Return the sheet of a range; names are compared without case."""
     sheets = tables.sheets()
     if not wanted.sheet:
         return sheets[0]
@@ -164,7 +164,7 @@ def _sheet(tables: SheetTables, wanted: Range) -> Sheet:
 
 
 def _reach(wanted: Range) -> Box:
-    """Where to look for cells: an open range has all there are, also beyond the grid."""
+    """Return the box to search: an open range includes cells beyond the grid."""
     top, left = wanted.start
     return Box(top, left, wanted.bottom or ROWS, wanted.right or COLUMNS)
 

@@ -1,9 +1,9 @@
-"""The tasks of the local office, in `office/tasks.sqlite`, readable with the `sqlite3` shell.
+"""The tasks of the local office in `office/tasks.sqlite`, readable with the `sqlite3` shell.
 
     lists   id, title, position, updated
     tasks   id, list, title, notes, due, status, completed, parent, position, deleted, updated
 
-A deleted task stays, with `deleted` 1: set it to 0 to have it back.
+A deleted task stays with `deleted` = 1; set it to 0 to restore it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from callblocks.toolkits.workspace.local.database import damaged, database, make
 
 __all__ = ("DEFAULT_TITLE", "TASKS", "TaskFile", "new_id", "now")
 
+# The file in the folder of the office.
 TASKS = "tasks.sqlite"
-"""The file in the folder of the office."""
 
+# The title of the initial list.
 DEFAULT_TITLE = "My Tasks"
-"""The name of the list that is there from the start."""
 
 _SCHEMA = """
 create table if not exists lists (
@@ -51,14 +51,14 @@ create index if not exists tasks_in_order on tasks (list, deleted, parent, posit
 
 
 class TaskFile:
-    """The file; it is made by the first write."""
+    """The file, which is created by the first write."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / TASKS
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection | None]:
-        """The file as it is; `None` where there is none yet."""
+        """Open the file for reading; `None` if it does not exist."""
         if not self._is_there():
             yield None
             return
@@ -67,7 +67,7 @@ class TaskFile:
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """The file for changes; it is made, with its first list, if it is not there."""
+        """Open the file for writing; create it with its first list if needed."""
         if not self._is_there():
             self._make()
         with database(self._path, write=True) as connection:

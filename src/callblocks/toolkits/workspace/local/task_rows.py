@@ -1,4 +1,4 @@
-"""Single tasks and lists in the tables of the local office, and how Google would show them."""
+"""Tasks and lists in the tables of the local office, and as Google's resources."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = (
     "task_of",
 )
 
+# Maximum depth of nested tasks.
 DEEPEST = 100
-"""How many tasks may be within one another."""
 
 _DEPTH = """
 with recursive above (id, depth) as (
@@ -40,12 +40,12 @@ with recursive above (id, depth) as (
 select ifnull(max(depth), 0) from above
 """
 _FIELDS = ("id", "title", "notes", "due", "status", "completed", "parent", "position", "updated")
+# The fields of a task, as `task_of` takes them.
 SELECT = f"select {', '.join(f'tasks.{name}' for name in _FIELDS)}, tasks.deleted"
-"""The fields of a task, as `task_of` takes them."""
 
 
 def list_id_of(connection: sqlite3.Connection, given: str) -> str:
-    """The id of a list, where `@default` may stand for it; "" if that is not made yet."""
+    """Resolve a list id, where `@default` is the first list; "" if that does not exist yet."""
     if given == "@default":
         found = connection.execute("select id from lists order by position, id limit 1")
     else:
@@ -58,7 +58,7 @@ def list_id_of(connection: sqlite3.Connection, given: str) -> str:
 
 
 def found_task(connection: sqlite3.Connection, owner: str, task_id: str) -> Json:
-    """A task of a list, also one that is deleted; `not_found` if there is none."""
+    """Return a task of a list, also a deleted one; `not_found` if there is none."""
     row = connection.execute(
         f"{SELECT} from tasks where list = ? and id = ?", (owner, task_id)
     ).fetchone()
@@ -68,7 +68,7 @@ def found_task(connection: sqlite3.Connection, owner: str, task_id: str) -> Json
 
 
 def make_place(connection: sqlite3.Connection, owner: str, parent: str, previous: str) -> int:
-    """The place of a new task among its siblings; those after it move on by one."""
+    """Return the position of a new task among its siblings, and shift those after it."""
     _require_shallow(connection, parent)
     place = 0
     if previous:
@@ -87,7 +87,7 @@ def make_place(connection: sqlite3.Connection, owner: str, parent: str, previous
 
 
 def _require_shallow(connection: sqlite3.Connection, parent: str) -> None:
-    """A task that is too deep is not listed."""
+    """Refuse a task that would be too deep to be listed."""
     (depth,) = connection.execute(_DEPTH, (parent, DEEPEST)).fetchone()
     if depth >= DEEPEST:
         why = f"tasks are at most {DEEPEST} deep; choose a parent nearer to the top"
@@ -95,7 +95,7 @@ def _require_shallow(connection: sqlite3.Connection, parent: str) -> None:
 
 
 def change_task(connection: sqlite3.Connection, task_id: str, changes: Json) -> None:
-    """Change fields of a task; one that is `None` is emptied."""
+    """Change fields of a task; `None` empties one."""
     fields: Json = {name: changes[name] or "" for name in ("title", "notes") if name in changes}
     if "deleted" in changes:
         fields["deleted"] = int(changes["deleted"])
@@ -109,13 +109,13 @@ def change_task(connection: sqlite3.Connection, task_id: str, changes: Json) -> 
 
 
 def _completed(connection: sqlite3.Connection, task_id: str, status: str) -> str:
-    """When a task was done: one that is done already keeps its time."""
+    """Return the completion time; a completed task keeps its own."""
     before = connection.execute("select completed from tasks where id = ?", (task_id,)).fetchone()
     return (before[0] or now()) if status == "completed" else ""
 
 
 def task_of(row: tuple[Any, ...]) -> Json:
-    """A `Task` of Google Tasks; what is empty is left out."""
+    """Return a `Task` of Google Tasks without empty fields."""
     *values, deleted = row
     fields = {name: value for name, value in zip(_FIELDS, values, strict=True) if value != ""}
     if "due" in fields:
@@ -130,17 +130,17 @@ def list_of(list_id: str, title: str, updated: str) -> Json:
 
 
 def position_of(place: int) -> str:
-    """A place among siblings, as a text that sorts by it."""
+    """Return a position as a text that sorts numerically."""
     return f"{place:020d}"
 
 
 def page_of(found: list[Json], start: int, limit: int) -> Page:
-    """A page of what was found from `start` on, with one more than the limit."""
+    """Return a page of the rows, which are one more than the limit if there is a next page."""
     return Page(found[:limit], str(start + limit) if len(found) > limit else "")
 
 
 def offset_of(page: str) -> int:
-    """How many a page token leaves out; `invalid_input` for what is none."""
+    """Return the offset of a page token; `invalid_input` for a malformed one."""
     if not page:
         return 0
     if not (page.isascii() and page.isdigit() and len(page) < 10):
@@ -150,7 +150,7 @@ def offset_of(page: str) -> int:
 
 
 def require_default(list_id: str) -> None:
-    """Where no list is made yet, only `@default` is known."""
+    """Raise `not_found` for a list other than `@default` while no list exists."""
     if list_id != "@default":
         raise _no_list(list_id)
 
@@ -160,5 +160,5 @@ def _no_list(list_id: str) -> ToolError:
 
 
 def no_task(task_id: str) -> ToolError:
-    """The failure of a task that is not there."""
+    """Return the failure for an unknown task."""
     return ToolError("not_found", f"there is no task {brief(task_id)} in this list")

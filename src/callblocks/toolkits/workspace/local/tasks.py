@@ -1,4 +1,4 @@
-"""Lists of tasks of the local office."""
+"""Task lists of the local office."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from callblocks.toolkits.workspace.local.task_rows import (
 
 __all__ = ("LocalTasks",)
 
-# A task, then those below it: a place is the positions from the top down. One whose parent is
-# gone stands at the top.
+# Depth-first order: the sort key is the path of positions from the top. A task whose parent is
+# missing stands at the top. The depth limit ends cycles that somebody made by hand.
 _PAGE = f"""
 with recursive shown (id, place, depth) as (
     select id, position, 1 from tasks where list = :list and not deleted and parent not in
@@ -51,7 +51,7 @@ update tasks set deleted = 1, updated = :now where id in below and list = :list
 
 
 class LocalTasks:
-    """The tasks in a folder; its file is made by the first write."""
+    """The tasks in a folder; the file is created by the first write."""
 
     def __init__(self, folder: Path, origins: Origins | None = None) -> None:
         self._file = TaskFile(folder)
@@ -59,7 +59,7 @@ class LocalTasks:
         self._origins = origins
 
     def lists(self, *, limit: int, page: str) -> Page:
-        """The lists; `@default` stands for the first."""
+        """Return the lists; `@default` is the first."""
         start = offset_of(page)
         with self._file.reading() as connection:
             if connection is None:
@@ -113,7 +113,7 @@ class LocalTasks:
         return listed
 
     def task(self, list_id: str, task_id: str) -> Json:
-        """One task, also one that is deleted."""
+        """Return one task, also a deleted one."""
         with self._file.reading() as connection:
             if connection is None:
                 require_default(list_id)
@@ -123,7 +123,7 @@ class LocalTasks:
         return found
 
     def create(self, list_id: str, task: Json, *, parent: str, previous: str) -> Json:
-        """Add a task: first, or after `previous`, among those of its parent."""
+        """Add a task among those of its parent: first, or after `previous`."""
         with self._file.writing() as connection:
             owner = list_id_of(connection, list_id)
             made = new_id()
@@ -138,7 +138,7 @@ class LocalTasks:
             return found_task(connection, owner, made)
 
     def update(self, list_id: str, task_id: str, changes: Json) -> Json:
-        """Change fields of a task; one that is `None` is emptied."""
+        """Change fields of a task; `None` empties one."""
         with self._file.writing() as connection:
             owner = list_id_of(connection, list_id)
             found_task(connection, owner, task_id)
@@ -157,13 +157,15 @@ class LocalTasks:
             connection.execute(_BELOW, {"task": task_id, "list": owner, "now": now()})
 
     def _saw(self, tasks: Iterable[Json]) -> None:
-        """Taint the call that reads tasks which a tainted one wrote, or a file of them."""
+        """Taint the call if a task was written by a tainted call, or its file by others."""
         if self._origins is not None:
             self._origins.saw_store(self._path)
             for one in tasks:
                 self._origins.saw(f"task:{one['id']}", f"the task {one['id']}")
 
     def _mark(self, task_id: str) -> None:
-        """Mark a task that a tainted call writes, before that."""
+        """Mark a task before a tainted call writes it: a crash in between must not lose the
+        mark.
+        """
         if self._origins is not None:
             self._origins.mark(f"task:{task_id}")

@@ -1,11 +1,12 @@
-"""The VTIMEZONE that goes with an event, so that a program that knows no zone names reads it.
+"""The VTIMEZONE for an event, for programs that do not know zone names.
 
     BEGIN:DAYLIGHT
     DTSTART:20250330T020000
     RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3
 
-Where the clocks change by the same rule each year, the rule is written, and holds for ever;
-elsewhere the changes of the years to come are written one by one.
+If the clocks change by the same rule each year, the rule is written and holds forever; otherwise
+the changes of the next years are listed. The rule is derived from the zone's actual changes,
+because `zoneinfo` does not expose the rule itself.
 """
 
 # The library types what a property holds as loosely as iCalendar does.
@@ -26,17 +27,17 @@ __all__ = ("vtimezone",)
 
 _DAY = timedelta(days=1)
 _SECOND = timedelta(seconds=1)
+# Years in which a rule must hold to be written as one.
 _ALIKE = 6
-"""Years in which a rule must hold to be written as one."""
 
+# Years whose changes are listed if there is no rule.
 _AHEAD = 12
-"""Years whose changes are written where there is no rule."""
 
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
 class _Change(msgspec.Struct, frozen=True):
-    """Clocks that are changed: the time they show then, and the offsets before and after."""
+    """A clock change: the local time before it, and the offsets before and after."""
 
     at: datetime
     before: timedelta
@@ -46,7 +47,7 @@ class _Change(msgspec.Struct, frozen=True):
 
     @property
     def weeks(self) -> tuple[int, ...]:
-        """Which Sunday (or other weekday) of its month this is: from the start, and the end."""
+        """The ordinal of its weekday in the month, from the start and from the end."""
         first = (self.at.day - 1) // 7 + 1
         last = (self.at + 7 * _DAY).month != self.at.month
         return (first, -1) if last else (first,)
@@ -54,7 +55,9 @@ class _Change(msgspec.Struct, frozen=True):
 
 @cache
 def vtimezone(zone: str, year: int) -> Timezone:
-    """The zone from a year on."""
+    """Return the zone from a year on."""
+    # One year earlier, so that the event's own year begins with a known offset; bounded by the
+    # range in which Python can compute the following years.
     first = min(max(year - 1, 1970), 9900)
     changes = list(_changes(zone, first, first + _AHEAD))
     whole = Timezone()
@@ -78,6 +81,7 @@ def _changes(zone: str, first: int, last: int) -> Iterator[_Change]:
     when = datetime(first, 1, 1, tzinfo=UTC)
     end = datetime(last, 1, 1, tzinfo=UTC)
     before = _offset(when, zone)
+    # Days are sampled and the exact second is found by bisection; no zone changes twice in a day.
     while when < end:
         after = _offset(when + _DAY, zone)
         if after != before:
@@ -95,7 +99,7 @@ def _changes(zone: str, first: int, last: int) -> Iterator[_Change]:
 
 
 def _found(low: datetime, high: datetime, zone: str) -> datetime:
-    """The first second with the new offset."""
+    """Return the first second with the new offset."""
     before = _offset(low, zone)
     while high - low > _SECOND:
         middle = low + timedelta(seconds=(high - low) // _SECOND // 2)
@@ -111,7 +115,7 @@ def _offset(when: datetime, zone: str) -> timedelta:
 
 
 def _rules(changes: list[_Change]) -> list[tuple[_Change, str]]:
-    """The two changes of each year with their rules; nothing where there are no such."""
+    """Return the two changes of each year with their rules; nothing if there are no such rules."""
     if len(changes) != 2 * _ALIKE:
         return []
     rules = [(half[0], _rule(half)) for half in (changes[::2], changes[1::2])]

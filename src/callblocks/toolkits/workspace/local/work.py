@@ -1,7 +1,10 @@
-"""A budget of work: what the files of others may cost, counted and never measured by a clock.
+"""Budgets of counted work for untrusted files.
 
-A unit is about a microsecond: one day that a rule looks at, one time that it names. Whoever does
-the work spends before doing it, so a rule that names a million times ends before it makes them.
+A unit is about a microsecond: one day that a rule examines, one time that it names. Work is charged
+before it is done, so a rule that names a million times ends before it creates them.
+
+Why units and not a clock: the same file gives the same result on every machine and under load, and
+tests need not wait.
 """
 
 from __future__ import annotations
@@ -17,16 +20,17 @@ class Spent(ValueError):
 
 
 class Work:
-    """Units that are left; `shared` is a budget that others spend from, too."""
+    """The remaining units; `shared` is a budget that others spend from as well."""
 
     def __init__(self, units: int, shared: Work | None = None) -> None:
         self.left = units
         self._shared = shared
 
     def spend(self, units: int = 1) -> None:
-        """Take units out of the budget; raise `Spent` where there are not as many."""
+        """Take units from the budget; raise `Spent` if there are not enough."""
         if units > self.left:
-            # Whatever comes next is refused too, however small it is.
+            # Set it to zero: smaller amounts must be refused from now on too, or the result would
+            # depend on the order of the work.
             self.left = 0
             raise Spent
         self.left -= units

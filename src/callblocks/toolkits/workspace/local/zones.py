@@ -1,4 +1,4 @@
-"""Time zones: the one of this machine, and those that other programs name in their own way.
+"""Time zones: that of this machine, and names that other programs use.
 
 Europe/Berlin                                   as it is
 /mozilla.org/20050126_1/Europe/Berlin           Europe/Berlin
@@ -14,13 +14,16 @@ from zoneinfo import ZoneInfo, available_timezones
 __all__ = ("known_zone", "machine_zone", "place")
 
 
+# Zone names come from files: bounds on their length and on the number of suffixes to try.
 _LONGEST, _SEGMENTS = 200, 3
 
 
 def machine_zone() -> str:
-    """The time zone that this machine is set to; UTC where that is not known."""
+    """Return the zone of this machine; UTC if it is unknown."""
     named = os.environ.get("TZ", "").lstrip(":")
     link = os.path.realpath("/etc/localtime")
+    # `TZ` first, as the C library does. It may also hold a POSIX rule such as `CET-1CEST`, which is
+    # no name of a zone and is passed over.
     for name in (named, link.partition("/zoneinfo/")[2].removeprefix("Etc/")):
         if name and known_zone(name) == name:
             return name
@@ -29,7 +32,7 @@ def machine_zone() -> str:
 
 @lru_cache(1_000)
 def known_zone(name: str) -> str:
-    """The usual name of a zone that a file names in its own way, or "" if it is unknown."""
+    """Return the IANA name of a zone that a file names in its own way, or ""."""
     if len(name) > _LONGEST:
         return ""
     if name in _names():
@@ -45,7 +48,7 @@ def known_zone(name: str) -> str:
 
 
 def place(name: str) -> ZoneInfo:
-    """The zone of a known name."""
+    """Return the zone of a known name."""
     return ZoneInfo(name)
 
 

@@ -1,4 +1,4 @@
-"""The sample as values, read from the files beside this one; the same for every kind of office."""
+"""The content of the sample office, read from the files beside this one."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ __all__ = (
     "task_lists",
 )
 
+# The address of the office's owner.
 ADDRESS = "mara@holmferry.example"
-"""The person whose office it is."""
 
 NAME = "Mara Lind"
 
+# The time zone of the office.
 ZONE = "Europe/Copenhagen"
-"""Where the office is."""
 
 _HERE = Path(__file__).parent
 _NATIVE = {"folder": FOLDER, "document": DOCUMENT, "spreadsheet": SPREADSHEET}
 
 
 class SampleMail(msgspec.Struct, frozen=True):
-    """A message: its name in a Maildir, the flags there, and all of its bytes."""
+    """A message: its name in a Maildir, its flags, and its bytes."""
 
     unique: str
     flags: str
@@ -68,7 +68,7 @@ class SampleFile(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def content(self) -> bytes:
-        """What a file or a document holds."""
+        """The content of a file or a document."""
         if self.mime == DOCUMENT:
             return (_HERE / "documents" / f"{self.name}.md").read_bytes()
         folder = next((one.name for one in files() if one.id == self.parent), "")
@@ -76,7 +76,7 @@ class SampleFile(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def sheets(self) -> dict[str, list[list[str]]]:
-        """The rows of each sheet of a spreadsheet, as a person would type them."""
+        """The rows of each sheet of a spreadsheet, as typed."""
         found = sorted((_HERE / "sheets" / self.name).glob("*.csv"))
         return {path.stem: list(csv.reader(path.read_text("utf-8").splitlines())) for path in found}
 
@@ -99,7 +99,7 @@ class SampleTaskList(msgspec.Struct, frozen=True):
 
 
 def mails() -> Iterator[SampleMail]:
-    """The messages, oldest first."""
+    """Yield the messages, oldest first."""
     parser = BytesParser(policy=email.policy.default)
     for number, path in enumerate(sorted((_HERE / "mail").glob("*.eml")), 1):
         message = parser.parsebytes(path.read_bytes())
@@ -114,17 +114,17 @@ def mails() -> Iterator[SampleMail]:
 
 @cache
 def files() -> tuple[SampleFile, ...]:
-    """The files of the drive, each after its folder."""
+    """Return the files of the drive, each after its folder."""
     return _read("drive.json", tuple[SampleFile, ...])
 
 
 def calendars() -> tuple[SampleCalendar, ...]:
-    """The calendars, the primary one first."""
+    """Return the calendars, the primary one first."""
     return _read("calendars.json", tuple[SampleCalendar, ...])
 
 
 def task_lists() -> tuple[SampleTaskList, ...]:
-    """The lists of tasks, the default one first."""
+    """Return the task lists, the default one first."""
     return _read("tasks.json", tuple[SampleTaskList, ...])
 
 
@@ -133,7 +133,7 @@ def _read(name: str, type: Any) -> Any:
 
 
 def _whole(source: EmailMessage, number: int) -> bytes:
-    """A message as it would have been sent: with what is attached, and without our own headers."""
+    """Return a message as sent: with its attachments and without our own headers."""
     message = EmailMessage(policy=email.policy.SMTP)
     for name, value in source.items():
         if not name.lower().startswith(("x-sample-", "content-", "mime-version")):

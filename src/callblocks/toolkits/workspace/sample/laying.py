@@ -1,4 +1,4 @@
-"""Laying the sample in a folder, as the local office keeps it: whole or not at all."""
+"""Creation of the sample in a folder, in the form of the local office, atomically."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _UPDATED = "2026-11-13T11:00:00.000Z"
 
 
 def lay_office(folder: Path) -> None:
-    """Put the sample there; `CallerError` where something but an index is there already."""
+    """Create the sample; `CallerError` if the folder holds more than an index."""
     is_taken = folder.is_symlink() or not folder.is_dir() or is_office(folder)
     if os.path.lexists(folder) and is_taken:
         raise CallerError(f"{folder} is there already; nothing was changed")
-    # Beside it, so that it is moved and not copied.
+    # In the same folder, so that it can be renamed instead of copied.
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".office-") as beside:
         laid = Path(beside, folder.name)
         laid.mkdir(mode=0o700)
@@ -53,7 +53,7 @@ def lay_office(folder: Path) -> None:
             path.chmod(0o700 if path.is_dir() else 0o600)
         if (folder / INDEX).is_dir():  # a search was there before; its index is a cache
             os.rename(folder / INDEX, Path(beside, INDEX))
-        # Fails where a folder was made meanwhile, unless that one is empty.
+        # Fails if the folder was created meanwhile, unless it is empty.
         os.rename(laid, folder)
 
 
@@ -102,7 +102,7 @@ def _lay_spreadsheet(file: SampleFile, place: Path) -> None:
 
 
 def _row(file: SampleFile, place: Path) -> Row:
-    """What the database knows of a file, which gets its time here: all in it are laid."""
+    """Return the database row of a file; set the file's mtime, as everything in it exists now."""
     moment = int(file.modified.timestamp())
     os.utime(place, (moment, moment))
     digest = "" if is_native(file.mime) else _md5(place)
