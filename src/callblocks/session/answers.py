@@ -1,4 +1,4 @@
-"""What a person answered, and which grant let a call run, written before the call runs."""
+"""Records of a person's answers and of grants, written to the timeline before the call runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def write_answer(
     words: str,
     grant: Grant | None = None,
 ) -> None:
-    """Write why the call was asked about, whether it runs, and what the person said."""
+    """Write the reason for the question, the decision and the person's words."""
     recorder.answered(
         turn,
         question.call.id,
@@ -35,7 +35,7 @@ def write_answer(
 
 
 def write_grant(recorder: Recorder, turn: str, call: Call, grant: Grant) -> None:
-    """Write which grant lets a call run without a question."""
+    """Write the grant that lets a call run without a question."""
     recorder.answered(
         turn, call.id, call.name, approval=grant.approval, approved=True, **_lasting(grant)
     )

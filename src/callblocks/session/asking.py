@@ -1,7 +1,11 @@
-"""Waiting for a person who answers elsewhere: on a page, by a program, at another terminal.
+"""Wait for a person who answers elsewhere: on a page, in a program, at another terminal.
 
-Whoever answers writes it into the book of approvals. What the book then says counts, so it does
-not matter who was asked where, and an answer that came twice is one.
+The answer is written into the book of approvals, and the book alone decides. It does not matter
+through which channel the person was asked, and answering twice is idempotent.
+
+Why polling: the answer may come from another process, and SQLite has no notification across
+processes. One timer per `BookAsker` lists all pending approvals, however many questions are open.
+An answer from this process does not wait for the timer: the server calls `wake`.
 """
 
 from __future__ import annotations
@@ -15,14 +19,14 @@ from callblocks.runtime.asking import Answer, Question
 
 __all__ = ("BookAsker",)
 
+# Seconds between two looks into the book: another process may have answered.
 _LOOK = 0.5
-"""Seconds between two looks into the book: another process may have answered."""
 
 
 class BookAsker:
-    """An asker who looks into the book until the question is answered, or over.
+    """An asker that polls the book until the question is answered or expires.
 
-    All questions that are open have one look.
+    All open questions share one timer.
     """
 
     def __init__(self, book: ApprovalBook) -> None:
@@ -31,12 +35,15 @@ class BookAsker:
         self._next: asyncio.TimerHandle | None = None
 
     async def __call__(self, question: Question) -> Answer | None:
-        """The answer; `None` once the question is over without one."""
+        """Return the answer, or `None` when the question expires without one."""
         id, event = question.approval_id, asyncio.Event()
         self._waiting.setdefault(id, set()).add(event)
         if self._next is None:
             self._look_later()
         try:
+            # The event may be set for another reason than an answer: the state in the book is read
+            # again after each wake-up. `clear` stands before `wait` without an await in between, so
+            # no wake-up is lost.
             while (approval := self._book.get(id)) is not None and approval.state == "pending":
                 event.clear()
                 await event.wait()
@@ -45,7 +52,7 @@ class BookAsker:
             self._leave(id, event)
 
     def wake(self, id: str) -> None:
-        """Look at once: the book has an answer."""
+        """Read the book now: it has an answer for this question."""
         for event in self._waiting.get(id, ()):
             event.set()
 
@@ -66,7 +73,7 @@ class BookAsker:
         try:
             pending = {approval.id for approval in self._book.list("pending")}
         except ApprovalsUnavailable:
-            # Whoever waits finds it out, and says so.
+            # Wake everybody: each waiter reads the book itself and reports the failure.
             pending = set[str]()
         for id in self._waiting.keys() - pending:
             self.wake(id)

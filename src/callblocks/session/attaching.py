@@ -15,9 +15,10 @@ __all__ = ("named_apart",)
 
 
 def named_apart(files: Iterable[Attachment]) -> list[Attachment]:
-    """The files under names that no other has; one that no file can have is a `BadPath`."""
+    """Return the files under distinct names; raise `BadPath` for a name that no file can have."""
     named: dict[str, Attachment] = {}
-    # How many there are of each name: without it, a thousand of one name are a million tries.
+    # Count the files of each name. Trying -2, -3, … from the start for each file would make a
+    # thousand files of one name cost a million tries.
     counts: dict[str, int] = {}
     for file in files:
         name = own = _checked(file.name)

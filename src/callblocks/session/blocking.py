@@ -20,9 +20,11 @@ async def run_blocking(work: Callable[[], T]) -> T:
     done = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(done)
+    # A thread cannot be cancelled. If the caller returned now, its `finally` blocks would run, and
+    # perhaps close the store, while the thread still writes to it.
     except asyncio.CancelledError:
         await asyncio.wait((done,))
-        # An exception that nobody looks at would be logged.
+        # Retrieve the exception: asyncio logs exceptions that nobody retrieved.
         if not done.cancelled():
             done.exception()
         raise

@@ -1,9 +1,9 @@
-"""Who speaks in a turn, and how: as the session is set up, unless the turn chose otherwise.
+"""The model, dialect and scenario of a turn: those of the session unless the turn chose others.
 
     Choice(model="scripted", dialect="emoji-bracket", scenario="02-write-report")
 
-A choice names things. It is written on the timeline with the prompt, so a turn that goes on after
-a crash goes on with the same.
+A choice holds names only. It is written on the timeline with the prompt, so a turn that is resumed
+after a crash continues with the same model.
 """
 
 from __future__ import annotations
@@ -32,27 +32,28 @@ __all__ = (
 )
 
 
+# The dialect taught to a model of an unknown family: JSON in tags, which most open models have seen
+# in training.
 DEFAULT_DIALECT = "hermes"
-"""What a model of an unknown family is taught: JSON in tags, which most open models have seen."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a turn is run with; "" is what the session has. `scenario` is a script's name."""
+    """The choice of one turn; "" means the session's own. `scenario` is a script's name."""
 
     model: str = ""
     dialect: str = ""
     scenario: str = ""
 
 
+# The choice that changes nothing.
 NO_CHOICE = Choice()
-"""All as the session has it."""
 
 
 class Offered(msgspec.Struct, frozen=True):
-    """A model that a turn may choose, and its dialect; "" is that of its family.
+    """A model that a turn may choose, and its dialect; "" means that of its family.
 
-    `label` is how turns name it, where that is not the model's own name. `system` is what it is
-    told in place of the session's; None for that of the session.
+    `label` is the name under which turns choose it, if that is not the model's own name. `system`
+    is its system prompt; `None` means the session's.
     """
 
     model: Model
@@ -62,12 +63,12 @@ class Offered(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How turns name it."""
+        """Return the name under which turns choose it."""
         return self.label or self.model.name
 
 
 class Offers:
-    """The models that turns choose from, by their names; the first is for who chooses none."""
+    """The models that turns may choose, by name; the first is the default."""
 
     def __init__(self, offered: Iterable[Offered]) -> None:
         self.offered = tuple(offered)
@@ -78,7 +79,7 @@ class Offers:
             check_dialect(one.dialect)
 
     def check(self, choice: Choice) -> None:
-        """Raise `CallerError` for what is not there; it names what is."""
+        """Raise `CallerError` for a name that is not offered; the message lists those that are."""
         names = [one.name for one in self.offered]
         if choice.model and choice.model not in names:
             raise _unknown("model", choice.model, names)
@@ -91,14 +92,18 @@ class Offers:
             raise _unknown("scenario", choice.scenario, known)
 
     def chosen(self, choice: Choice) -> Offered:
-        """The model and dialect of a choice; the first where it names one that is not here."""
+        """Return the model and dialect of a choice; the first model if the named one is gone."""
         named = (one for one in self.offered if one.name == choice.model)
         found = next(named, self.offered[0])
         return msgspec.structs.replace(found, dialect=choice.dialect) if choice.dialect else found
 
 
 def choice_of(meta: dict[str, Any]) -> Choice:
-    """What a prompt was sent with, by the meta of its block; without a dialect that is gone."""
+    """Return the choice in the meta of a prompt's block.
+
+    An unreadable choice counts as none. A dialect that no longer exists is dropped: a timeline
+    outlives the version that wrote it.
+    """
     try:
         chosen = msgspec.convert(meta.get("chosen", {}), Choice)
     except msgspec.ValidationError:
@@ -111,7 +116,7 @@ def choice_of(meta: dict[str, Any]) -> Choice:
 
 
 def known_dialect(offered: Offered) -> str:
-    """Return the dialect that was named for a model, else its family's; "" where none is known."""
+    """Return the dialect named for a model, else that of its family; "" if neither is known."""
     if offered.dialect not in ("", AUTO):
         return offered.dialect
     family = dialect_of(offered.model.name) or ""
@@ -119,14 +124,14 @@ def known_dialect(offered: Offered) -> str:
 
 
 def check_dialect(dialect: str) -> None:
-    """Raise `UnknownDialect` for one that no model can be taught; "" and `auto` are none."""
+    """Raise `UnknownDialect` for a dialect that cannot be taught; "" and `auto` pass."""
     if dialect not in ("", AUTO) and not is_taught(dialect):
         taught = (name for name in dialects if is_taught(name))
         raise unknown_dialect(dialect, (AUTO, *taught))
 
 
 def is_taught(dialect: str) -> bool:
-    """Return whether models can be taught a dialect of that name; a display is not for them."""
+    """Return whether a dialect of that name can be taught; display-only dialects cannot."""
     return dialect in dialects and bool(dialects[dialect].rules)
 
 

@@ -1,7 +1,8 @@
-"""The day of a turn, for a model that knows none: `[Date]: Monday 2026-11-16 (Europe/Berlin)`.
+"""The date line of a turn: `[Date]: Monday 2026-11-16 (Europe/Berlin)`.
 
-It is that of the turn's first block, so it stays while the turn runs, and a program that starts
-again says the same. It stands with the newest prompt: what is before is kept in caches.
+The date is that of the turn's first block. It does not change while the turn runs, and a resumed
+turn shows the same date. The line stands beside the newest prompt, because a line near the top that
+changes daily would invalidate the model's prompt cache.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ("date_line",)
 
 
 def date_line(ts: str, zone: str) -> str:
-    """The line for a block's time, in a zone; "" for a time or a zone that nobody knows."""
+    """Return the line for a block's time in a zone; "" if the time or the zone is invalid."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

@@ -1,24 +1,31 @@
-"""What a model is sent: the timeline as a talk, in the form in which the model itself speaks.
+"""The messages of a request: the timeline in the form in which the model itself writes.
 
-    system      what it is told, and how to call tools
+    system      the instructions, with the tools
     user        the date and the prompt
-    assistant   its own reply with its calls
-    user        what they gave; `tool` messages, one a call, in the native form
+    assistant   the model's reply with its calls
+    user        their results; in the native form `tool` messages, one per call
     …
 
-There are two forms. `TextDialogue` writes calls and results in a dialect, and what the dialect
-cannot say as the model view shows it. `NativeDialogue` writes them as the API has them, where every
-call must have exactly one `tool` message right after it. Calls that the model wrote as text without
-markers, so that its server did not see them, stand there as they were written, with their results
-between tags. A model that is shown its calls in a form that it does not write soon writes none.
+Two forms
+    TextDialogue     Calls and results in a dialect. What the dialect cannot write is shown as the
+                     model view shows it.
+    NativeDialogue   Calls and results as fields of the API, which demands exactly one `tool`
+                     message after each call. Calls that the model wrote as plain text, so that
+                     its server did not recognise them, stay text, with their results in tags.
 
-A small model is reminded of its tools below each prompt, and of its answer below such results: what
-the system prompt says it has forgotten after a few turns.
+Why the form matters: a model that is shown its calls in a form that it does not write itself soon
+stops calling.
 
-All of it comes from the timeline, so a program that starts again sends the same, and a later turn
-begins with the same messages as the one before it. What was folded or hidden stands in a message
-of the user: the model did not say it. Texts of others are made harmless by the view before they are
-written here.
+Invariants
+    - The messages are a pure function of the timeline and the settings. A restarted program sends
+      the same bytes, and each turn starts with the messages of the turn before, so prompt caches
+      hit. `_messages` keeps what was written and compares what it was made of.
+    - The roles alternate, as chat templates demand (`_joined`).
+    - A folded or hidden block stands in a user message: the model did not say it.
+    - Texts of others are neutralised by the view before they arrive here.
+
+Small models get reminders of their tools below each prompt, and of answering below results in text:
+after a few turns they no longer follow the system prompt.
 """
 
 from __future__ import annotations
@@ -52,8 +59,9 @@ from callblocks.views.model_view.view import ModelView
 
 __all__ = ("Dialogue", "NativeDialogue", "TextDialogue", "WrittenMessages")
 
+# Messages, keyed by the number of the first entry that they show, with the values that they were
+# made of.
 WrittenMessages: TypeAlias = dict[int, tuple[list[Part | Call], list[Message]]]
-"""Messages by the first entry that they show, each with what it was made of."""
 
 _SPOKEN = ("react.notes", "react.tool.call", "react.tool.code", "assistant.completion")
 _WORDS = re.compile(r"\w")
@@ -72,17 +80,17 @@ _REPEATED_REMINDER = (
 
 
 class Dialogue(ABC):
-    """Writes messages; `zone` is that of the date.
+    """The writer of messages; `zone` is the time zone of the date line.
 
-    `written` keeps them from round to round and from turn to turn: writing takes long, and most
-    stay as they are. It belongs to one form of one conversation.
+    `written` caches messages across rounds and turns: writing is expensive, and most messages stay
+    the same. A cache belongs to one form of one conversation.
     """
 
+    # The tools that the request passes to the server beside the messages.
     tools: tuple[ToolSpec, ...] = ()
-    """The tools that go to the server beside the messages."""
 
+    # Add reminders of calling and of answering.
     _reminds = False
-    """Whether the model is reminded of calling and of answering."""
 
     def __init__(
         self,
@@ -92,8 +100,8 @@ class Dialogue(ABC):
         written: WrittenMessages | None = None,
         spoken: Dialect | None = None,
     ) -> None:
+        # The dialect in which the model may write calls; the view must be the one for it.
         self.spoken = spoken
-        """The dialect in which the model may write calls; the view is to be the one for it."""
         self._zone = zone
         self._neutral = Neutral(tools, filter(None, [spoken]))
         self._system = Message("system", (TextPart(system),))
@@ -104,8 +112,11 @@ class Dialogue(ABC):
         top, sections = view.split(0)
         messages = list(_joined(self._messages(sections)))
         shown = {section.first for section in sections}
+        # Forget messages that the view no longer shows, or the cache would grow with the timeline.
         for first in self._written.keys() - shown:
             del self._written[first]
+        # The top (plan, folded sections) belongs to the user. Templates demand that the first
+        # message after the system prompt is the user's.
         if messages and messages[0].role == "user":
             messages[0] = Message("user", (*top, *messages[0].parts))
         else:
@@ -115,10 +126,13 @@ class Dialogue(ABC):
     def _messages(self, sections: Sequence[Section]) -> Iterator[Message]:
         """Yield the messages of each run of sections that one side said.
 
-        What was written before is used again where it was made of the same: the parts of the run,
-        the dates, calls and errors that belong to it, and the calls that it answers. Nothing else
-        may go into a message, or a session that is made anew would write another one.
+        A cached message is reused if it was made of the same values: the parts of the run, the
+        dates, calls and errors that belong to it, and the calls that it answers. No other value may
+        go into a message, or a new session would write another message for the same timeline.
         """
+        # `made_of` is the cache key and must list every input of `_spoken` and `_given`. It
+        # compares values instead of hashing text: comparing parts that are the same objects is
+        # cheap.
         dates = self._dates(sections)
         calls = {section.key: _call(section) for section in sections if _is_call(section)}
         failures = {section.key: error for section in sections if (error := _error(section))}
@@ -147,12 +161,12 @@ class Dialogue(ABC):
         yield from self._unanswered(answered.values())
 
     def _items(self, sections: Sequence[Section]) -> list[Item]:
-        """Return what the model said, with the code of each call back in its input.
+        """Return the prose and calls of the model, with the code of each call back in its input.
 
-        What it copied from others has no signs on the timeline: here it has them again. Beside
-        calls, markup that holds no word is left out: a tag or a brace that was no part of a call.
-        So are tags alone, which were no answer. A model that sees them would take them for its own
-        way of calling or of answering.
+        The timeline has copied text without escape signs; here they are added again. Beside calls,
+        prose without any word is left out: a tag or a brace that was no part of a call. Result tags
+        alone are left out, too. A model that saw them would take them for its own way of calling or
+        answering.
         """
         items: list[Item] = []
         has_calls = any(map(_is_call, sections))
@@ -199,12 +213,12 @@ class Dialogue(ABC):
 
 
 class _Given(msgspec.Struct, frozen=True):
-    """Sections that were not said by the model, and what they answer.
+    """Sections that the model did not say, and the calls that they answer.
 
-    `calls` and `errors` are those of the whole view, `answered` the calls of the message before.
-    Ids are unique in one turn only, so all of them go by the key. `repeated` are the calls that
-    equal an earlier one of their turn, with the same result. With `reminds` a reminder stands below
-    each prompt.
+    `calls` and `errors` cover the whole view, `answered` the calls of the message before. Ids are
+    unique within one turn only, so all mappings use the key of turn and id. `repeated` are the
+    calls that equal an earlier one of their turn and had the same result. With `reminds` a reminder
+    stands below each prompt.
     """
 
     sections: Sequence[Section]
@@ -233,7 +247,7 @@ class _Given(msgspec.Struct, frozen=True):
 
 
 class TextDialogue(Dialogue):
-    """Writes for a model that speaks `dialect`."""
+    """The writer for a model that speaks `dialect` as text."""
 
     def __init__(
         self,
@@ -260,13 +274,15 @@ class TextDialogue(Dialogue):
         return [Message("user", tuple(self._written_results(given) or given.parts()))]
 
     def _written_results(self, given: _Given) -> list[Part]:
-        """Write results as the dialect itself does; nothing where it cannot.
+        """Write results as the dialect itself does; return [] if it cannot.
 
-        Some dialects number the results of a message, so all of it is written at once.
+        Some dialects number the results of one message, so all of them are written at once.
         """
         items: list[Item] = []
         written: set[CallKey] = set()
         for section in given.sections:
+            # A dialect's `write` takes a call and its result together. Sections that are no
+            # results, or that the dialect cannot write, become prose between them.
             key, call = section.key, given.calls.get(section.key)
             own = given.results(key)
             if call is None or not _is_result(section) or not self._can_say(call, own):
@@ -290,10 +306,10 @@ class TextDialogue(Dialogue):
 
 
 class NativeDialogue(Dialogue):
-    """Writes for a server that has tools of its own, under names that it allows.
+    """The writer for a server that takes tools, under names that the server allows.
 
     `result_tags` are those of the model's family, for the results of calls that stand in the text;
-    a family without any is shown native calls alone. With `reminds` the model is reminded of
+    a family without tags is shown native calls only. With `reminds` the model is reminded of
     calling and of answering.
     """
 
@@ -319,16 +335,18 @@ class NativeDialogue(Dialogue):
             return [Message("assistant", (TextPart(_as_written(items)),))]
         text = "".join(item for item in items if isinstance(item, str))
         calls = _with_wire_ids(self._names.native(item) for item in items if isinstance(item, Call))
+        # Some servers reject an assistant message with calls that lacks the reasoning which they
+        # sent with it.
         thoughts = (section.block.meta.get("reasoning") for section in sections)
         reasoning = "".join(one for one in thoughts if isinstance(one, str)) if calls else ""
         parts = (TextPart(text),) if text else ()
         return [Message("assistant", parts, tuple(calls), reasoning=reasoning)]
 
     def _given(self, given: _Given) -> list[Message]:
-        """Write one `tool` message for each call before, then all else as the user's.
+        """Write one `tool` message for each answered call, then the rest as a user message.
 
-        To calls that stand in the text the results are the user's, too: an API takes a `tool`
-        message after a native call only.
+        The results of calls that stand in the text are a user message, too: an API accepts a `tool`
+        message only after a native call.
         """
         if self._tags is not None and self._are_text(given.answered.values()):
             return [Message("user", tuple(_tagged(given, *self._tags, self._result_end(given))))]
@@ -336,13 +354,15 @@ class NativeDialogue(Dialogue):
         pictures: list[Part] = []
         for key, call in zip(given.answered, _with_wire_ids(given.answered.values()), strict=True):
             own = given.results(key)
+            # A call without a result still gets a message: a request with an unanswered call is
+            # refused.
             if not own:
                 messages.append(_tool_message(call, given.errors.get(key) or _NO_RESULT))
                 continue
             result = _result(call, own, given.errors.get(key))
             text = result.error if result.error is not None else str(result.output)
             messages.append(_tool_message(call, text))
-            # No server takes a picture in a result: it follows as the user's.
+            # No server accepts a picture in a result: pictures follow in a user message.
             pictures += (part for part in _flat(own) if not isinstance(part, TextPart))
         others = [
             section
@@ -350,8 +370,9 @@ class NativeDialogue(Dialogue):
             if section.key not in given.answered or not _is_result(section)
         ]
         if messages:
-            # Templates want the sides in turn, and take results for the user's: notices go into the
-            # last result, and before a prompt stands an answer that the turn did not have.
+            # Templates demand alternating roles and treat results as the user's. So notices are
+            # added to the last result, and a placeholder answer stands before a prompt that follows
+            # results directly.
             notices = [one for one in others if one.block.type == "react.notice"]
             messages[-1] = replace(messages[-1], parts=(*messages[-1].parts, *_flat(notices)))
             others = [one for one in others if one not in notices]
@@ -369,21 +390,23 @@ class NativeDialogue(Dialogue):
         return [_tool_message(call, _NO_RESULT) for call in _with_wire_ids(unanswered)]
 
     def _result_end(self, given: _Given) -> str:
-        """Return what stands below results: a model that repeats its calls would go on so."""
+        """Return the reminder below results; without one, a model that repeats calls keeps
+        repeating.
+        """
         if not self._reminds:
             return ""
         return _REPEATED_REMINDER if given.answered.keys() <= given.repeated else _ANSWER_REMINDER
 
     def _are_text(self, calls: Iterable[Call]) -> bool:
-        """Return whether the calls of a message are shown in its text, as the model wrote them."""
+        """Return whether all calls of a message are shown in its text, as the model wrote them."""
         known = list(calls)
         return bool(self._tags and known) and all(FRAME in call.extra for call in known)
 
 
 def _repeated(calls: Mapping[CallKey, Call], sections: Iterable[Section]) -> frozenset[CallKey]:
-    """Return the calls that an earlier one of their turn equals: tool, input and result.
+    """Return the calls that equal an earlier call of their turn in tool, input and result.
 
-    A result that is more than a text counts as another one: it may be new.
+    A result that is more than text (a picture, a file) counts as new.
     """
     results = {one.key: one.plain_text for one in sections if _is_result(one)}
     earlier: set[tuple[str, str, str]] = set()
@@ -418,14 +441,14 @@ def _tagged(given: _Given, opening: str, closing: str, end: str = "") -> Iterato
     `end` stands below the results.
     """
     tagged: set[CallKey] = set()
-    # The tags name no call: results stand in the order of the calls, whichever ended first.
+    # The tags name no call, so results stand in the order of the calls, not of their ends.
     for key, call in given.answered.items():
         sections = given.results(key)
         if not sections:
             continue
         result = _result(call, sections, given.errors.get(key))
         text = str(result.output if result.error is None else result.error).rstrip("\n")
-        # A text that holds the closing tag would end its own result.
+        # A text that contains the closing tag would end its own result early: show it untagged.
         if closing not in text:
             tagged.add(key)
             yield TextPart(f"{opening}\n{text}\n{closing}\n")
@@ -438,7 +461,7 @@ def _tagged(given: _Given, opening: str, closing: str, end: str = "") -> Iterato
 
 
 def _joined(messages: Iterable[Message]) -> Iterator[Message]:
-    """Join neighbouring messages of the user: templates want the sides in turn."""
+    """Join neighbouring user messages: templates demand alternating roles."""
     for role, group in groupby(messages, key=lambda one: one.role):
         own = list(group)
         if role == "user":
@@ -450,8 +473,8 @@ def _joined(messages: Iterable[Message]) -> Iterator[Message]:
 def _with_wire_ids(calls: Iterable[Call]) -> list[Call]:
     """Return the calls of one message under the ids that the server itself gave them.
 
-    Some models are told the id in their prompt, and know it in one form only. An id that came twice
-    is used once.
+    Some templates print the id into the prompt and accept one format only. The timeline's id
+    replaces an id that the server used twice.
     """
     sent: dict[str, Call] = {}
     for call in calls:
@@ -466,7 +489,7 @@ def _tool_message(call: Call, text: str) -> Message:
 
 
 def _role(section: Section) -> Role:
-    """Who says it; what stands for something that is not shown was not said by the model."""
+    """Return the role; a placeholder for something hidden was not said by the model."""
     return "assistant" if section.block.type in _SPOKEN and section.is_whole else "user"
 
 
@@ -479,7 +502,7 @@ def _is_result(section: Section) -> bool:
 
 
 def _call(section: Section, code: str | None = None) -> Call:
-    """A call as its block says it; with `code`, which stands in a block of its own."""
+    """Return the call of a block; `code` is the input that stands in a block of its own."""
     block = section.block
     given = params_of(block)
     if code is not None and has_code_elsewhere(block):
@@ -494,19 +517,19 @@ def _call(section: Section, code: str | None = None) -> Call:
 
 
 def _result(call: Call, sections: Sequence[Section], error: str | None) -> Result:
-    """What a call gave; an error is told once: where there is more, the results tell it."""
+    """Return the result of a call; where results have more content, they hold the error."""
     first = sections[0]
     if error and len(sections) == 1 and first.first == first.last:
         return Result(id=call.id, error=error)
     text = "".join(text_of(section.parts()) for section in sections)
     if len(sections) == 1 and first.plain_text is not None:
-        # It belongs to its call: a heading and a path would only be more to copy.
+        # The result stands beside its call: a heading and a path would only invite copying.
         text = f"{first.plain_text}\n"
     return Result(id=call.id, error=text) if error else Result(id=call.id, output=text)
 
 
 def _error(section: Section) -> str:
-    """What a notice says of a call that failed; the result says it again."""
+    """Return the error of a call that a notice reports, else ""; the result repeats it."""
     if section.block.type != "react.notice":
         return ""
     try:

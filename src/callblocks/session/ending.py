@@ -1,4 +1,4 @@
-"""How a turn ends, and the words for it."""
+"""Endings of a turn: status, code and message."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from callblocks.session.tainting import taint_meta
 
 __all__ = ("ANSWERED", "INTERRUPTED", "STOPPED", "TURN_CODES", "Ending")
 
+# Every code of an ended turn beside those of `ModelError` and `TimelineError`.
 TURN_CODES = {
     "stopped": "the person stopped the turn",
     "round_limit": "the model was asked as often as it may be",
@@ -25,11 +26,10 @@ TURN_CODES = {
     "broken_calls": "the model wrote calls that cannot be read, again and again",
     "interrupted": "the program ended while the turn ran",
 }
-"""Every code of an ended turn beside those of `ModelError` and `TimelineError`."""
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """Why a turn is over."""
+    """The reason why a turn is over."""
 
     status: Status
     code: str = ""
@@ -37,21 +37,21 @@ class Ending(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, status: Status, code: str) -> Ending:
-        """An ending of ours, in the words of `TURN_CODES`."""
+        """Return one of our own endings, with the message of `TURN_CODES`."""
         return cls(status, code, TURN_CODES[code])
 
     @classmethod
     def by(cls, error: ModelError | TimelineError | ToolError) -> Ending:
-        """A failure, as the error says."""
+        """Return the ending for a failure."""
         return cls("failed", error.code, error.message)
 
     def record(self, usage: Usage, tainted: Sequence[str] = ()) -> dict[str, Any]:
-        """What the timeline says of it; `tainted` says where text of others came from."""
+        """Return the ending as the timeline records it; `tainted` lists sources of foreign text."""
         said = msgspec.structs.asdict(self)
         return {**said, **msgspec.structs.asdict(usage), **taint_meta(tainted)}
 
     def event(self, turn: str, usage: Usage, member: str = "") -> TurnEnded:
-        """The last event of the turn."""
+        """Return the last event of the turn."""
         return TurnEnded(
             turn=turn,
             status=self.status,

@@ -1,4 +1,4 @@
-"""A turn as an iterator of its events, for whoever is the only one that follows it."""
+"""A turn as an async iterator of events, for a single consumer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ async def followed(
     begin: Callable[[Callable[[TurnEvent], None]], Coroutine[Any, Any, object]],
     stop: Callable[[], None],
 ) -> AsyncGenerator[TurnEvent, None]:
-    """The events of a turn; what beginning it raises is raised, and leaving early stops it."""
+    """Yield the events of a turn; raise what beginning it raises; leaving early stops the turn."""
     events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
     running = asyncio.ensure_future(begin(events.put_nowait))
     running.add_done_callback(lambda _: events.put_nowait(None))
@@ -26,7 +26,8 @@ async def followed(
             yield event
         await running
     finally:
-        # One that was not let begin must not end the one that runs.
+        # `begin` raises before the first event if another turn runs: `stop` would then end that
+        # one.
         if not has_begun:
             running.cancel()
         elif not running.done():

@@ -1,10 +1,10 @@
-"""All that the conversations of one program share, below one folder of state.
+"""Resources that the conversations of one program share, below one state folder.
 
     host = Host(HostSettings(state=folder, workspace=here, model=model, policy=policy))
     session = host.session("trip")
 
-The store, the files of turns, the artifacts, the approvals and the journal are where the commands
-of `callblocks` have them. A host is made and used in the thread of one event loop.
+The store, the files of turns, the artifacts, the approvals and the journal have the same paths as
+in the commands of `callblocks`. A host is made and used in the thread of one event loop.
 """
 
 from __future__ import annotations
@@ -52,22 +52,23 @@ __all__ = ("Host", "HostSettings")
 
 _MEMBER_TURN = re.compile(r"team_turn_[0-9]+")
 _DAY = 24 * 3600.0
+# Idle sessions that are kept open.
 _KEPT = 500
-"""Sessions that are kept although nothing runs in them."""
 
 
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`own` are files that steer the program, which no call may write.
+    """Settings of a host. `own` are files that configure the program; no call may write them.
 
-    `tools` come before those that come with callblocks, under the same name. `only` are the tools
-    that are known, names or patterns such as `gmail_*`; without it all are, but those of an office
-    that is not there: they would be taught for nothing. `office` is the one to work on; without it,
-    the folder `office/` in the workspace. With a `team`, each session is one of it, and `model`
-    and `dialect` are those of the team. `others` are further models that a turn may choose, and
-    `label` is how it names `model`, where that is not the model's own name. `budgets` are how many
-    processes and streams of models all sessions, and those of one user, have at once. Approvals
-    and entries of the journal that are over are deleted after `retention_days`; `None` keeps them.
-    A turn that was interrupted longer ago than that is better not resumed.
+    `tools` take precedence over those that come with callblocks, under the same name. `only`
+    restricts the tools, by names or patterns such as `gmail_*`; without it all tools are known,
+    except those of an office that does not exist: teaching them would waste context. `office` is
+    the office to work on; by default the folder `office/` in the workspace. With a `team`, each
+    session is one of that team, and `model` and `dialect` are the team's. `others` are further
+    models that a turn may choose, and `label` is the name by which turns choose `model`, if that is
+    not the model's own name. `budgets` limit the concurrent processes and model streams of all
+    sessions and of one user. Finished approvals and journal entries are deleted after
+    `retention_days`; `None` keeps them. A turn that was interrupted longer ago than that should not
+    be resumed.
     """
 
     state: Path
@@ -90,12 +91,13 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Host:
-    """Makes sessions and holds what they share; `close` lets go of all of it."""
+    """A factory of sessions that owns what they share; `close` releases it."""
 
     def __init__(self, settings: HostSettings) -> None:
         self.settings = settings
         self._sessions: dict[str, tuple[Session, ExitStack]] = {}
         self.budgets = settings.budgets or Budgets.of()
+        # If a later step fails, the stack closes what was opened; `pop_all` disarms it on success.
         with ExitStack() as stack:
             state = settings.state
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,7 +120,9 @@ class Host:
         self._forget_old()
 
     def session(self, name: str, asker: Asker | None = None) -> Session:
-        """The session of that name: the same one as long as it is kept."""
+        """Return the session of that name; the same object as long as it is kept."""
+        # Take out and put back: the dict's order is the order of last use, which `_make_room`
+        # needs.
         if found := self._sessions.pop(name, None):
             self._sessions[name] = found
             return found[0]
@@ -131,7 +135,7 @@ class Host:
         return session
 
     def is_member(self, name: str) -> bool:
-        """Whether a timeline is what a member of a team does: of this one, or of any before."""
+        """Return whether a timeline belongs to a member of this team or of any earlier one."""
         team = self.settings.team
         if team is not None and team.is_member(name):
             return True
@@ -140,14 +144,14 @@ class Host:
 
     @property
     def offered(self) -> Sequence[Offered]:
-        """The models that a turn may choose, the one that is used without a choice first."""
+        """Return the models that a turn may choose, the default first."""
         settings = self.settings
         first = Offered(settings.model, settings.dialect, settings.label)
         return (first, *settings.others)
 
     @property
     def folders(self) -> Sequence[Path]:
-        """The folders that turns are written to."""
+        """Return the folders that turns write to."""
         store = self.settings.store
         if store is None or server_address(store) is not None:
             return (self.settings.state,)
@@ -155,7 +159,7 @@ class Host:
 
     @property
     def running(self) -> Sequence[Session]:
-        """The sessions in which a turn runs."""
+        """Return the sessions in which a turn runs."""
         return [session for session, _ in self._sessions.values() if session.is_running]
 
     def close(self) -> None:
@@ -227,7 +231,7 @@ class Host:
         )
 
     def _make_room(self) -> None:
-        """Let the session go that was used least lately, if there are many."""
+        """Close the sessions that were used least recently, if there are many."""
         if len(self._sessions) < _KEPT:
             return
         idle = [
@@ -244,7 +248,7 @@ class Host:
         if days is None or now - self._forgotten < _DAY:
             return
         self._forgotten = now
-        # What cannot be deleted now can be tomorrow.
+        # A locked database is no reason to fail: tomorrow's run deletes the rest.
         with suppress(ApprovalsUnavailable, JournalUnavailable):
             self.book.forget_old(days * _DAY)
             self.journal.forget_old(days * _DAY)

@@ -1,4 +1,4 @@
-"""What a model is told before anything else: its task, its tools, and how the talk is written."""
+"""The system prompt: the task, the tools, and the conventions of the messages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from callblocks.views.model_view.neutral import ESCAPE_NOTE
 
 __all__ = ("instructions",)
 
+# Prompts that are cached.
 _MOST = 100
-"""Prompts that are kept."""
 
 _LAYOUT = (
     "Headings in square brackets, such as [User say], are put in by the program: never write one. "
@@ -27,9 +27,9 @@ _CALLING = (
 def instructions(
     dialect: Dialect | None, tools: Registry, system: str = "", *, compact: bool = False
 ) -> str:
-    """Return the system prompt; without a dialect the model's server tells it the tools itself.
+    """Return the system prompt; without a dialect the server teaches the tools itself.
 
-    It is the same text for the same tools, so that it can be cached.
+    The same tools give the same text, so that prompt caches hit.
     """
     taught = [_CALLING] if tools.names else []
     if dialect is not None and tools.names:
@@ -41,11 +41,11 @@ _known: dict[tuple[str, bool, tuple[int, ...]], tuple[tuple[ToolSpec, ...], str]
 
 
 def _taught(dialect: Dialect, tools: tuple[ToolSpec, ...], compact: bool) -> str:
-    """The prompt of a dialect; the same tools are taught again in every turn of every talk."""
+    """Return the dialect's prompt; cached, because every turn teaches the same tools."""
     key = (dialect.name, compact, tuple(map(id, tools)))
     if key not in _known:
         if len(_known) >= _MOST:
             _known.clear()
-        # The tools are kept with it, so that no other ones get their places in memory.
+        # The key has the ids of objects. Keeping the tools alive keeps their ids from being reused.
         _known[key] = (tools, dialect.teach(tools, compact=compact))
     return _known[key][1]

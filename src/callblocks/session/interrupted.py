@@ -1,7 +1,12 @@
-"""Who has a turn, and which turn was left: by a program that died, or by a session that gave up.
+"""Ownership of turns, and detection of turns whose owner is gone.
 
-host/4711:88123        a program on a machine
-host/4711:88123#3      one of its sessions, which has the turn as long as it runs there
+host/4711:88123        a process: host name, process id and start time
+host/4711:88123#3      one session of that process
+
+A turn is owned from the block that begins it to the block that ends it. It counts as left if its
+process is dead, or if the process lives but this session does not run it (`_HERE`). The start time
+tells a process from a later one with the same id. Liveness on another machine cannot be observed:
+there the silence of the timeline decides.
 """
 
 from __future__ import annotations
@@ -25,26 +30,26 @@ __all__ = (
     "turn_key",
 )
 
+# Seconds without a block after which a process on another machine loses its turn.
 _SILENT = 3600.0
-"""Seconds without a block after which a program on another machine has its turn no more."""
 _NUMBERS = count(1)
+# The sessions of this process that own a turn.
 _HERE: set[str] = set()
-"""The sessions of this program that have a turn."""
 
 
 def this_owner() -> str:
-    """This program, on this machine."""
+    """Return the owner that names this process on this machine."""
     return f"{socket.gethostname()}/{this_process()}"
 
 
 def new_owner() -> str:
-    """A session of this program."""
+    """Return a new owner that names one session of this process."""
     return f"{this_owner()}#{next(_NUMBERS)}"
 
 
 @contextmanager
 def having_turn(owner: str) -> Generator[None, None, None]:
-    """Say that a session has a turn, while it does."""
+    """Register a session as the owner of a turn for the duration of the block."""
     _HERE.add(owner)
     try:
         yield
@@ -53,10 +58,10 @@ def having_turn(owner: str) -> Generator[None, None, None]:
 
 
 def owner_lives(owner: str, silent: float = 0.0) -> bool:
-    """Whether somebody still has the turn that they took, and was `silent` in for some seconds.
+    """Return whether the owner still has its turn; `silent` is the seconds since its last block.
 
-    Of another machine nobody knows, or of a container that had another name: it counts as alive
-    until it was silent for an hour.
+    Another machine, or a container that had another name, cannot be checked: its owner counts as
+    alive until the timeline was silent for an hour.
     """
     host, _, process = owner.partition("#")[0].rpartition("/")
     if host != socket.gethostname():
@@ -70,19 +75,22 @@ def owner_lives(owner: str, silent: float = 0.0) -> bool:
 
 
 def open_turn(state: State) -> str | None:
-    """The turn that was taken last by a program that said so, if it is not over."""
+    """Return the turn that was begun last and names an owner, if it is not over."""
     turn = next(reversed(state.owners), None)
     return None if turn in state.ended else turn
 
 
 def interrupted_turn(state: State) -> str | None:
-    """The turn that was taken last, if it was marked as interrupted."""
+    """Return the turn that was begun last, if it is marked as interrupted."""
     turn = next(reversed(state.owners), "")
     return turn if state.ended.get(turn) == "interrupted" else None
 
 
 def turn_key(recorder: Recorder, turn: str) -> str:
-    """The turn as a journal knows it, in which many timelines meet, also of the same name."""
+    """Return the key of a turn in the journal, which many timelines share.
+
+    The hash tells apart timelines of the same name in different stores.
+    """
     first = recorder.state.turns[turn]
     (entry,) = recorder.timeline.entries(after=first - 1, limit=1)
     return f"{recorder.timeline.name}.{turn}.{entry.hash[:16]}"

@@ -1,11 +1,11 @@
-"""The calls of a turn that have no result: what is known of them, and what is left to do.
+"""The calls of a turn that have no result, and what can still be done for them.
 
-    ended in the journal           its outcome is written now
-    begun, and nobody knows more   `indeterminate`: it is not done again by itself
-    not begun                      it may still run, if the timeline has all of its input
+    ended in the journal           write its outcome to the timeline now
+    begun, but no outcome          `indeterminate`: never run it again automatically
+    not begun                      run it, if the timeline has its whole input
 
-A call that changes nothing is not in the journal: it counts as not begun. Where the journal cannot
-be read, nobody knows of any call.
+A call without side effects is not in the journal and counts as not begun. If the journal cannot be
+read, every call counts as possibly begun.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NOT_RUN = "the program ended before this call of {name} was done"
 
 
 class LeftCalls:
-    """The calls that a turn has left on its timeline."""
+    """The calls that a turn has left open on its timeline."""
 
     def __init__(self, recorder: Recorder, journal: Journal | None, turn: str) -> None:
         self._recorder = recorder
@@ -45,7 +45,8 @@ class LeftCalls:
     def settle(
         self, *, keep: bool = False, begun: Container[str] = ()
     ) -> tuple[list[Outcome], list[Call]]:
-        """Give each call its outcome; with `keep`, those that may still run are left out of it.
+        """Give each call its outcome; return the outcomes and, with `keep`, the calls that may
+        still run.
 
         `begun` are calls that are known to have begun, whatever the journal says.
         """
@@ -53,12 +54,15 @@ class LeftCalls:
         runnable: list[Call] = []
         for entry in self._calls:
             block = entry.block
+            # `begun` matters in a process that still lives: a call without side effects has no
+            # intent in the journal, yet it runs. Resuming the turn must not run it a second time
+            # beside itself.
             if keep and block.call_id not in begun and self._may_run(block):
                 call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
                 runnable.append(call)
             else:
                 outcome, ran = self._outcome(block)
-                # The journal does not know whether what it has is text of others.
+                # The journal does not record taint, so its outcome counts as text of others.
                 why = [] if ran is None else [f"the result of {ran.name} in the journal"]
                 self._recorder.settle(entry, outcome, ran, origins=taint_meta(why))
                 outcomes.append(outcome)
@@ -68,6 +72,7 @@ class LeftCalls:
         with self._recorder.lock:
             state, open_calls = self._recorder.state, list[Entry]()
             first = state.turns.get(self._turn, 0)
+            # Read backwards: the open calls are near the end, and timelines grow long.
             for entry in state.backwards():
                 if entry.seq < first:
                     break
@@ -76,7 +81,7 @@ class LeftCalls:
         return open_calls[::-1]
 
     def _begun(self, journal: Journal | None) -> dict[str, Intended] | None:
-        """What the journal says, by call; `None` where it cannot be read."""
+        """Return the journal's intents by call; `None` if the journal cannot be read."""
         if journal is None:
             return {}
         try:
@@ -89,7 +94,7 @@ class LeftCalls:
         return self._intents is not None and block.call_id not in self._intents and is_whole(block)
 
     def _outcome(self, block: Block) -> tuple[Outcome, CheckedCall | None]:
-        """The outcome of a call, and the call as it ran, where the journal has it."""
+        """Return the outcome of a call, and the call as it ran, if the journal has it."""
         known = self._intents or {}
         intended = known.get(block.call_id)
         if intended is not None and intended.outcome is not None:

@@ -12,10 +12,11 @@ __all__ = ("read_native_input",)
 
 
 def read_native_input(text: str, *, is_cut: bool) -> dict[str, Any]:
-    """Return the input, or raise `ValueError` saying why the text is none.
+    """Return the input, or raise `ValueError` with the reason why the text is none.
 
-    No text at all is an empty input. What is not quite JSON is repaired, unless the reply broke
-    off: then what is missing is not known. A string that holds the object is read again.
+    Empty text is an empty input. Text that is almost JSON is repaired, unless the reply was cut:
+    then the missing rest is unknown. A JSON string that contains the object is decoded a second
+    time.
     """
     if not text.strip():
         return {}
@@ -34,6 +35,8 @@ def _read(text: str, is_cut: bool) -> Any:
         if is_cut:
             raise
     tolerant = Tolerant(text, ended=True, max_depth=USUAL.depth)
+    # The tolerant reader stops at the end of the first value. Anything after it means that the text
+    # was not one object, and guessing which one to run would be wrong.
     value, end = tolerant.read(tolerant.solid(0))
     if tolerant.solid(end) != len(text):
         raise ValueError("something follows the object")

@@ -1,4 +1,4 @@
-"""The members of a team, asked side by side."""
+"""The members of a team, asked concurrently."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ("Panel",)
 
 
 class Panel:
-    """Asks members, at most `at_once` of them at the same time.
+    """A group of members, of which at most `at_once` answer at the same time.
 
-    Each is a session with a timeline and a `member` name of its own, and used by one panel only.
+    Each member is a session with its own timeline and `member` name, used by one panel only.
     """
 
     def __init__(self, members: Sequence[Session], at_once: int = 4) -> None:
@@ -28,24 +28,24 @@ class Panel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the members."""
+        """Return the names of the members."""
         return tuple(seat.name for seat in self._seats)
 
     def stop(self) -> None:
-        """Whoever answers breaks off, and nobody else begins."""
+        """Stop the members that answer; no other member begins."""
         self.is_stopped = True
         for member in self.members:
             member.stop()
 
     def settle(self) -> None:
-        """Mark turns as interrupted whose program died."""
+        """Mark turns of dead processes as interrupted."""
         for member in self.members:
             member.settle()
 
     async def ask(
         self, turn: str, prompt: str, files: Sequence[Attachment], tell: Tell
     ) -> list[Heard]:
-        """What came of asking each, once all are done."""
+        """Ask every member; return the results when all are done."""
         self.is_stopped = False
         slots = asyncio.Semaphore(self._at_once)
 
@@ -60,12 +60,12 @@ class Panel:
         return [one.result() for one in asked]
 
     def replayed(self, turn: str) -> Iterator[TurnEvent]:
-        """What each did for a turn, one after the other."""
+        """Yield the events of each member for a turn, one member after the other."""
         for at, seat in enumerate(self._seats, 1):
             yield from map(self._place(at).mark, seat.replayed(turn))
 
     def telling(self, at: int, tell: Tell) -> Tell:
-        """Tell what the one at a place does; place 0 is of the one who speaks for all."""
+        """Return a callback that marks the events of one place; place 0 is the consensus."""
         place = self._place(at)
         return lambda event: tell(place.mark(event))
 

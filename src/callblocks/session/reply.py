@@ -57,18 +57,18 @@ from callblocks.views.model_view.neutral import restore_input
 __all__ = ("FRAME", "NATIVE", "RESULT_TAGS", "WIRE_ID", "Reply", "WrittenCall", "without_markup")
 
 _WIRE_ID = re.compile(r"[!-~]{1,64}")
+# The tags in which templates show results; a model must not write them.
 RESULT_TAGS = re.compile(r"</?(?:tool_response|TOOL_RESPONSE)>")
-"""The tags in which templates show results; a model has no use for them."""
 _MARKUP = re.compile(r"</?[\w|:-]{1,40}/?>|```\w*")
 _UNREAD = "unread-call"
 _WAY_OUT = "nothing ran; write the call as you were told, or put a mention of it into backticks"
+# The field of a native call with the id that its server gave it.
 WIRE_ID = "wire_id"
-"""The field of a native call that keeps the id which its server gave it."""
+# The field of a call in text with the text before and after its input.
 FRAME = "frame"
-"""The field of a call in text that keeps what the model wrote before and after its input."""
 _LONGEST_FRAME = 300
+# Beginnings of a call without markers, or of the next one in a list.
 _UNMARKED = ("{", "[", ",", "```")
-"""How a call without markers begins, or the next one of a list."""
 
 
 class WrittenCall(msgspec.Struct, eq=False):
@@ -85,7 +85,7 @@ class WrittenCall(msgspec.Struct, eq=False):
     frame: tuple[str, str] | None = None
 
     def outcome(self) -> Outcome:
-        """What the text says came of it."""
+        """Return the outcome that the text itself states."""
         said = self.result or Result(id=self.call.id)
         failed = said.error is not None
         error = Failure(code="tool_error", message=said.error or "") if failed else None
@@ -130,13 +130,13 @@ class Reply:
     ) -> None:
         self.written: list[WrittenCall] = []
         self.is_cut = self.is_filtered = False
+        # The reply says nothing, and the model is asked once more.
         self.is_silent = False
-        """Whether it says nothing, and the model is asked once more."""
+        # The model was not told of its tools.
         self.is_unheard = False
-        """Whether the model was not told of its tools."""
         self.broken: list[Malformed] = []
+        # One message for each name that stands in the form of a call and was not read.
         self.unread: list[str] = []
-        """What is to be said of each name that stands in the form of a call and was not read."""
         self.length = 0
         self.keys = keys
         self._parser = parser
@@ -149,10 +149,10 @@ class Reply:
         self._read: set[tuple[str, str]] = set()
         self._is_ended = False
         self._signed = signed
+        # All text so far, in mixed mode.
         self._text: list[str] = []
-        """All text so far, in mixed mode."""
+        # The span of the input of each call in the text.
         self._inputs: dict[int, tuple[int, int]] = {}
-        """Where the input of each call in the text stands."""
         self._prose: list[str] = []
         self._thinking: list[str] = []
         self._open: dict[int, tuple[int, str]] = {}
@@ -165,17 +165,17 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said, and nothing called; tags around nothing say nothing."""
+        """Return whether the reply has neither words nor calls; markup alone is no word."""
         return not self.written and not without_markup(self.rest)
 
     @property
     def rest(self) -> str:
-        """What was said after the last call."""
+        """Return the text after the last call."""
         return "".join(self._prose)
 
     @property
     def reasoning(self) -> str:
-        """What the model marked as thinking."""
+        """Return the text that the model marked as thinking."""
         return "".join(self._thinking)
 
     def feed(self, text: str) -> None:

@@ -74,8 +74,8 @@ class Session:
         self._turn: str | None = None
         self._ended: TurnEnded | None = None
         self._is_stopping = False
+        # A caller is about to run a turn here: the host must not close the session.
         self.is_held = False
-        """Whether somebody is about to run a turn here: then the host does not let go of it."""
 
     @property
     def name(self) -> str:
@@ -84,7 +84,7 @@ class Session:
 
     @property
     def user(self) -> str:
-        """Whose turns these are, where several users share a program's budgets."""
+        """Return the user whose share of the program's budgets the turns use."""
         return self._stage.user
 
     @user.setter
@@ -93,7 +93,7 @@ class Session:
 
     @property
     def is_running(self) -> bool:
-        """Whether a turn runs in this session."""
+        """Return whether a turn runs in this session."""
         return self._turn is not None
 
     @property
@@ -296,7 +296,7 @@ class Session:
         return None
 
     def _chosen(self, turn: str) -> Choice:
-        """What the turn is run with, as its prompt says."""
+        """Return the choice that the turn's prompt records."""
         prompt = self.recorder.state.at(str(MessagePath(turn, "user.prompt")))
         return choice_of(prompt[-1].block.meta) if prompt else NO_CHOICE
 

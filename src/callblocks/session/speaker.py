@@ -1,16 +1,16 @@
-"""The model of a turn: in which form it is asked, and how its replies are read.
+"""The model of a turn: the form of its requests and the reading of its replies.
 
-The form of a request follows the model's mode (`callblocks.models.model.CallMode`):
+The form follows the model's mode (`callblocks.models.model.CallMode`):
 
-    text            the system prompt teaches a dialect, and the talk is written in it
-    native, mixed   tools go to the server, and the talk has the API's own calls and results
+    text            the system prompt teaches a dialect, and the messages are written in it
+    native, mixed   the request passes tools to the server; messages have native calls and results
 
-In text and mixed, calls in every dialect are read, with the declared tools; the taught dialect, or
-the one of the model's family, is tried first.
+In text and mixed mode the parser reads calls in every dialect, with the declared tools. It tries
+the taught dialect, or that of the model's family, first.
 
-The dialect is the one that was named, else that of the model's family by its name. For a name that
-nobody knows it is `DEFAULT_DIALECT`, until the model's first calls come in another one: the model
-then knows that one better, and is taught it from the next request on.
+Choice of the dialect: the one that was named, else that of the model's family. For an unknown
+family it is `DEFAULT_DIALECT` until the model's first calls come in another dialect: the model
+knows that one better and is taught it from the next request on.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from callblocks.tools.registry import Registry
 
 __all__ = ("Exchange", "Speaker", "WrittenForms")
 
+# Tokens of context below which the full schemas of the tools would take too much room.
 _SHORT_CONTEXT = 16_384
-"""Tokens of a context in which the whole schemas of the tools would take too much room."""
 
+# Servers default to 0.7 or more, at which a small model often misses the form of a call.
 _SMALL_TEMPERATURE = 0.3
-"""Servers ask any model at 0.7 or more, at which a small one misses the form of a call."""
 
+# The cached messages of one conversation, by the form in which they were written.
 WrittenForms: TypeAlias = dict[str, WrittenMessages]
-"""The messages of one conversation that were written before, by the form."""
 
 
 class Exchange(NamedTuple):
@@ -71,10 +71,10 @@ class Exchange(NamedTuple):
 
 
 class Speaker:
-    """Speaks with one model for one turn.
+    """The connection to one model for one turn.
 
-    `has_called` says that it was given tools in this conversation and called one, and `learned` is
-    the dialect of its first calls in text.
+    `has_called` says that the model called a native tool in this conversation, and `learned` is the
+    dialect of its first calls in text.
     """
 
     def __init__(
@@ -108,19 +108,19 @@ class Speaker:
 
     @property
     def mode(self) -> UsedMode:
-        """How the next request is written; a model may change it from reply to reply."""
+        """Return the mode of the next request; a model may change it from reply to reply."""
         return mode_of(self.model) if self._tools.names else "text"
 
     @property
     def dialect(self) -> Dialect:
-        """The dialect that the model is taught in text."""
+        """Return the dialect that the model is taught in text mode."""
         return dialects[self._known or self._learned or DEFAULT_DIALECT]
 
     @property
     def spoken(self) -> Dialect | None:
-        """The dialect in which the next reply may have calls, as far as that is known.
+        """Return the dialect in which the next reply may write calls, if that is known.
 
-        In the mixed mode those that the server fails to read stand in the text.
+        In mixed mode, calls that the server fails to recognise stand in the text.
         """
         if self.mode == "text":
             return self.dialect
@@ -202,7 +202,7 @@ class Speaker:
             raise ModelError("model_failed", words) from error
 
     def _is_compact(self) -> bool:
-        """Whether the tools are taught by signatures alone: as set, else for a small model."""
+        """Return whether tools are taught by signatures alone: as set, else for a small model."""
         if self._settings.compact is not None:
             return self._settings.compact
         context: int | None = getattr(self.model, "context", None)

@@ -1,4 +1,4 @@
-"""All that a turn needs, put together: tools, runtime, the one who speaks, what they are sent."""
+"""The assembly of a turn: tools, runtime, speaker and messages."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ __all__ = ("Desk", "Stage")
 
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
-    """What running calls needs beside tools and a policy; see `Runtime` and `Approving`.
+    """Dependencies of the runtime beside tools and a policy; see `Runtime` and `Approving`.
 
-    `budgets` are shared by all conversations of a program.
-    `root` is the workspace, whose files documents may show. `only` are the names or patterns of the
-    tools that are known; the tools of a turn, such as `react.read`, are too where there are none.
+    `budgets` are shared by all conversations of a program. `root` is the workspace, whose files
+    documents may show. `only` restricts the tools, by names or patterns; it also covers the tools
+    of a turn, such as `react.read`.
     """
 
     book: ApprovalBook | None = None
@@ -63,7 +63,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stage:
-    """Sets up the turns of one conversation."""
+    """The factory of the turns of one conversation."""
 
     def __init__(
         self,
@@ -81,19 +81,19 @@ class Stage:
         self._tools = tools
         self._policy = policy
         self._settings = settings
+        # Model views by budget and dialect: each view keeps its own cached prefix.
         self._views: dict[tuple[int | None, str], ModelView] = {}
-        """What models are shown, by budget and dialect: each view keeps its own prefix."""
         self._taints = Taints()
         self._seen = 0
+        # The names of models that were given native tools on this timeline and called one.
         self._callers: set[str] = set()
-        """The models that were given tools on this timeline and called one, by their names."""
+        # The dialect of each model's first calls on this timeline, by the model's name.
         self._learned: dict[str, str] = {}
-        """The dialect of each model's first calls on this timeline, by the model's name."""
         self._written: WrittenForms = {}
         self._approving: Approving | None = None
 
     def set_up(self, turn: str, before: int, choice: Choice, tell: Telling) -> TurnRun:
-        """A turn that is ready to run; it is on the timeline, with its prompt."""
+        """Return a turn that is ready to run; its prompt must be on the timeline."""
         # What the model sees of earlier turns does not change while this one runs.
         recorder, settings = self.recorder, self._settings
         talk: Talk | None = None
@@ -128,8 +128,8 @@ class Stage:
         )
 
     def withdraw(self) -> None:
-        """Take back what the turn asked a person that was set up last: it is over."""
-        # Where nobody is there to be asked, an answer may come for the next turn.
+        """Withdraw the open questions of the last turn: it is over."""
+        # Without an asker, questions stay: the answer may come before the next turn.
         if self._approving is not None and self._approving.person:
             self._approving.withdraw()
 
@@ -138,7 +138,7 @@ class Stage:
     ) -> Runtime:
         desk = self.desk
         asker = desk.asker and _telling(desk.asker, tell)
-        # An answer on a page is for what is asked there; without anybody there, for what comes.
+        # With an asker an answer holds for this turn; without one it holds for the whole timeline.
         within = self.recorder.timeline.name if asker is None else key
         answered = _answered(self.recorder, turn, tell)
         granted = _granted(self.recorder, turn, tell)
@@ -184,7 +184,7 @@ class Stage:
 
 
 def _telling(asker: Asker, tell: Callable[[TurnEvent], None]) -> Asker:
-    """An asker whose questions are told."""
+    """Return an asker that also emits its questions as events."""
 
     def ask(question: Question) -> Awaitable[Answer | None]:
         id, approval, shown = question.call.id, question.approval_id, question.shown

@@ -27,8 +27,8 @@ from callblocks.views.replayed_outcome import outcome_of
 
 __all__ = ("Taints", "taint_meta", "taint_of")
 
+# Failure codes which say that a call produced no text.
 _NOTHING_CAME = NOT_RUN | {"cancelled", "indeterminate", "limit_reached"}
-"""The codes of failures which say that no text came of a call."""
 
 
 def taint_of(call: Call, registry: Registry) -> str | None:
@@ -59,7 +59,7 @@ def taint_of(call: Call, registry: Registry) -> str | None:
 
 
 class Taints:
-    """What taints a conversation: it stays in the model's view, so all later turns are tainted."""
+    """The taints of a conversation. They stay in view, so later turns are tainted."""
 
     def __init__(self) -> None:
         self._all: dict[str, str] = {}
@@ -67,7 +67,7 @@ class Taints:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why, in the order it came."""
+        """Return the reasons in the order in which they came."""
         return tuple(self._all.values())
 
     def feed(self, entries: Iterable[Entry], registry: Registry) -> None:

@@ -1,4 +1,4 @@
-"""What the model of one turn is asked, round by round, from the timeline as it then is."""
+"""The requests of one turn, round by round, from the current timeline."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Talk:
                 self._look_back(entry.block)
 
     def shows(self, seq: int) -> bool:
-        """Whether the model sees a block; what is new it will see."""
+        """Return whether the model sees a block; it will see new blocks."""
         return seq > self._view.last or self._view.shows(seq)
 
     def called(self, calls: Iterable[Call]) -> None:
@@ -86,7 +86,7 @@ class Talk:
         self._view.feed(self._timeline.entries(after=self._view.last))
 
     def _look_back(self, block: Block) -> None:
-        """Take what a program before did in this turn."""
+        """Take what an earlier process did in this turn."""
         # A result may bring a block of another round before the model again.
         number = block.meta.get("round") if block.author == "assistant" else None
         if isinstance(number, int) and number > self.round:
@@ -111,7 +111,7 @@ def _text(outcome: Outcome) -> str:
 
 
 def _said(block: Block) -> str:
-    """What a result says: its content, or the error in its digest."""
+    """Return the content of a result, or the error in its digest."""
     if block.meta.get("role") != "digest":
         return block.text or ""
     try:

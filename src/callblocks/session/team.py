@@ -1,15 +1,16 @@
-"""Several who answer one prompt, and one who makes one answer of it: a session like any other.
+"""A team: several members answer one prompt, and a consensus makes one answer of theirs.
 
-    chat              the prompt, what each member said as a file, the answer
-    chat.researcher   what the researcher did for it, with tools of its own
-    chat.critic       what the critic did, at the same time
+    chat              the prompt, each member's answer as a file, the consensus answer
+    chat.researcher   the researcher's own turn, with its own tools
+    chat.critic       the critic's own turn, at the same time
 
-What happens to a member is told with its name, what happens to the one answer without. A member
-that fails or is stopped says so in its file; the turn fails if no member answers. The limits of a
-turn hold for each of them, and for the one who speaks for all, by itself.
+Events of a member carry its name; events of the consensus carry none. A member that fails or is
+stopped says so in its file; the turn fails if no member answers. The limits of a turn hold for each
+member and for the consensus separately.
 
-The turn of the team is on its timeline before any member is asked, so one that was interrupted goes
-on: members that were done are not asked again.
+Resume: the team's turn is on its timeline before any member is asked, and a member's turn is named
+after it. So the timelines alone tell who has answered, and an interrupted turn continues without
+asking those members again.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Team(Session):
         return super().settle()
 
     def replayed(self, turn: str) -> Iterator[TurnEvent]:
-        """What members did in a turn, for a client that comes later: the timelines say it."""
+        """Yield the members' events of a turn for a client that connects later."""
         return self.panel.replayed(turn)
 
     async def _perform(
@@ -131,7 +132,7 @@ class Team(Session):
         return ended or await super()._perform(turn, before, own, left)
 
     async def _hear(self, turn: str, tell: Tell) -> Ending | None:
-        """Let all members answer, and attach what they say; how the turn ends if it does here."""
+        """Let all members answer and attach their answers; return an ending if the turn ends."""
         state = self.recorder.state
         missing = [name for name in self.panel.names if not state.has(_said_path(turn, name))]
         prompt = state.at(str(MessagePath(turn, "user.prompt")))
@@ -146,7 +147,7 @@ class Team(Session):
         return self._attach(turn, [one.attachment() for one in heard if one.name in missing])
 
     def _given(self, turn: str) -> Iterator[Attachment]:
-        """What the person gave with the prompt, as it is on disk."""
+        """Yield the files that the person attached to the prompt."""
         newest = takewhile(lambda one: one.block.turn_id == turn, self.recorder.state.backwards())
         for entry in reversed(list(newest)):
             path = _attached(entry.block)
@@ -155,7 +156,7 @@ class Team(Session):
                 yield Attachment(path.name, content)
 
     def _answered(self, turn: str) -> Iterator[Attachment]:
-        """What the person was told last: it is what a prompt may be about."""
+        """Yield the last answer that the person saw: the prompt may refer to it."""
         for entry in self.recorder.state.backwards():
             block = entry.block
             if block.type == "assistant.completion" and block.turn_id != turn:
@@ -173,7 +174,7 @@ def seat_team(
     settings: SessionSettings,
     desk: Desk,
 ) -> Team:
-    """The team of a chat; `record` gives the recorder of a timeline by its name."""
+    """Return the team of a chat; `record` opens the recorder of a timeline by name."""
     own = msgspec.structs.replace(desk, asker=desk.asker and _one_at_a_time(desk.asker, desk.book))
 
     def told(words: str) -> SessionSettings:
@@ -205,7 +206,7 @@ def seat_team(
 
 
 def _one_at_a_time(asker: Asker, book: ApprovalBook | None) -> Asker:
-    """A person answers one question after the other, whoever has it; in a book, in any order."""
+    """Return an asker that asks one question at a time; a book may answer in any order."""
     if isinstance(asker, BookAsker):
         return asker
     lock, answered = asyncio.Lock(), set[str]()

@@ -34,8 +34,8 @@ from callblocks.session.team_settings import Member, TeamSettings, Voice
 
 __all__ = ("LARGEST", "parse_team", "read_team")
 
+# Bytes that the file of a team may have.
 LARGEST = 1_000_000
-"""Bytes that the file of a team may have."""
 
 V = TypeVar("V", bound=Voice)
 _Table: TypeAlias = dict[str, Any]
@@ -92,7 +92,7 @@ def _team(found: _Table, opening: _Opening) -> TeamSettings:
 
 
 def _check(where: str, table: _Table, kinds: dict[str, type], needed: Sequence[str]) -> None:
-    """Whether a table has the keys that it must have, no others, and values of their kinds."""
+    """Raise `CallerError` unless the table has the required keys, no others, and matching types."""
     for key, value in table.items():
         if key not in kinds:
             raise _fault(where, key, f"is no key here{hint(key, kinds)}")

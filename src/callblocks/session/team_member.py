@@ -25,7 +25,7 @@ __all__ = ("Heard", "Seat")
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of asking a member; `text` is its answer, or as much of it as it said."""
+    """The result of asking a member; `text` is its answer, or the part of it that came."""
 
     name: str
     status: Status
@@ -35,7 +35,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_answer(self) -> bool:
-        """Whether the team can go by it; a text that a limit cut is one."""
+        """Return whether the consensus can use it; a text that a limit cut counts."""
         return self.status == "answered" or (self.status == "limited" and bool(self.text))
 
     def attachment(self) -> Attachment:
@@ -61,7 +61,7 @@ class Seat:
     async def answer(
         self, team_turn: str, prompt: str, files: Sequence[Attachment], tell: Tell
     ) -> Heard:
-        """What the member says to the prompt of that turn; one that said it is not asked again."""
+        """Return the member's answer to the prompt of that turn; ask only if it has none yet."""
         turn = f"team_{team_turn}"
         try:
             ended = self._ended(team_turn) or await self._ask(turn, prompt, files, tell)
@@ -76,7 +76,7 @@ class Seat:
         return Heard(name=self.name, status=status, code=code, message=message)
 
     def replayed(self, team_turn: str) -> Iterator[TurnEvent]:
-        """What the member did for a turn of the team, as far as its timeline says it."""
+        """Yield the member's events for a turn of the team, as its timeline has them."""
         turn = f"team_{team_turn}"
         entries = self._recorder.timeline.entries()
         for event in replayed(entry for entry in entries if entry.block.turn_id == turn):
@@ -102,7 +102,7 @@ class Seat:
             raise TurnRunning(f"{running} of {self.session.name} runs elsewhere")
 
     def _ended(self, team_turn: str) -> TurnEnded | None:
-        """How the turn ended, if it is over for good: a whole answer is the end, come what may."""
+        """Return how the turn ended, if it is over for good: a whole answer always is."""
         turn = f"team_{team_turn}"
         if self._has_answered(turn):
             self._recorder.end_turn(turn, status="answered")

@@ -26,7 +26,7 @@ __all__ = ("TeamReplay", "replay_of")
 def replay_of(
     team: TeamSettings | None, chat: str, read: Callable[[str], Iterable[Entry]]
 ) -> Replay:
-    """How the turns of a chat are replayed; `read` gives the blocks of a timeline by its name."""
+    """Return the replay of a chat's turns; `read` yields the blocks of a timeline by name."""
     return replayed if team is None else TeamReplay(team, chat, read)
 
 

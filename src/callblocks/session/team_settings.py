@@ -1,4 +1,4 @@
-"""Who is in a team: members with models and tools of their own, and one who speaks for all.
+"""The composition of a team: members with models and tools of their own, and a consensus.
 
     TeamSettings(
         members=(
@@ -8,8 +8,8 @@
         consensus=Voice(model=one),
     )
 
-A name is part of a timeline's name and of ids on the wire, so it has neither dots nor slashes. Who
-names no tools has none but those that read and write the own timeline.
+A name is part of a timeline's name and of ids on the wire, so it has neither dots nor slashes. A
+member without named tools has only those that read and write its own timeline.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from callblocks.tools.registry import Registry
 
 __all__ = ("FOLDER", "Member", "TeamSettings", "Voice")
 
+# The folder of attachments in which members' answers reach the consensus.
 FOLDER = "team"
-"""What one says to another is attached as a file below this."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 
@@ -109,7 +109,7 @@ class TeamSettings(msgspec.Struct, frozen=True, kw_only=True):
         return list({id(voice.model): voice.model for voice in voices}.values())
 
     def check(self, registry: Registry) -> None:
-        """Whether all tools are there; the first that is not is a `CallerError`."""
+        """Raise `CallerError` for the first tool that the registry lacks."""
         for voice in (*self.members, self.consensus):
             try:
                 voice.chosen(registry)
@@ -118,12 +118,12 @@ class TeamSettings(msgspec.Struct, frozen=True, kw_only=True):
                 raise CallerError(f"{who}, tools: {error}") from error
 
     def is_member(self, timeline: str) -> bool:
-        """Whether a name is that of a member's timeline: `<chat>.<member>`."""
+        """Return whether a name is that of a member's timeline: `<chat>.<member>`."""
         chat, _, name = timeline.rpartition(".")
         return bool(chat) and name.lower() in map(str.lower, self.names)
 
     def told(self, voice: Voice) -> str:
-        """What one is told before all else: who it is, and its own words."""
+        """Return the head of a system prompt: the role in the team, then the voice's own words."""
         team, names = f"{self.name} ".lstrip(), ", ".join(self.names)
         if isinstance(voice, Member):
             words = _MEMBER.format(name=voice.name, team=team, names=names)

@@ -1,8 +1,8 @@
-"""Telling what happens in a turn, so that every call that was written has one end.
+"""The gate of a turn's events: every written call ends exactly once.
 
-A tool that was given up may still show text, and a turn may be cut off anywhere: what comes after
-the end of a call is not told, and calls that are left are ended with the turn, unless they wait
-for it to go on.
+A tool that was given up may still show text, and a turn may be cut off anywhere. The gate drops
+events that come after the end of their call. Calls that are left end with the turn, unless they
+wait for it to be resumed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Telling:
             self._tell(event)
 
     def listener(self, loop: asyncio.AbstractEventLoop) -> Listener:
-        """What a runtime tells; what a tool says in a thread of its own is told in the loop's."""
+        """Return a listener for a runtime; events of worker threads are passed on in the loop's
+        thread.
+        """
 
         def listen(progress: Progress) -> None:
             match progress:
@@ -71,7 +73,7 @@ class Telling:
             self(CallEnded(outcome=Outcome(id=call.id, name=call.name, error=failure)))
 
     def _take(self, event: TurnEvent) -> bool:
-        """Note what becomes of calls; whether the event comes in time."""
+        """Track the state of calls; return whether the event comes in time."""
         match event:
             case CallWritten(call=call):
                 self._written[call.id] = call

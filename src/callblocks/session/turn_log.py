@@ -17,8 +17,8 @@ from callblocks.model.turn_events import CallTold, TurnEnded, TurnEvent
 
 __all__ = ("Logged", "TurnLog")
 
+# Texts of one running call that are logged; later ones are dropped.
 _TOLD = 1000
-"""How often a call that runs shows text in a log; what it shows later is left out."""
 _LEFT_OUT = "\n… what it shows from here on is left out\n"
 
 
@@ -67,7 +67,9 @@ class TurnLog:
         self._wake()
 
     def after(self, seq: int, at: int = 0) -> int:
-        """Where to read on after the event that has this number; what is unknown is read again."""
+        """Return the index after the event of that number; an unknown number reads from there on
+        again.
+        """
         return bisect_right(self.events, (seq, at), key=lambda one: (one.seq, one.at))
 
     async def read(self, start: int = 0) -> AsyncGenerator[list[Logged], None]:

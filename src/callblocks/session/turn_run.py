@@ -1,7 +1,16 @@
-"""One turn: the model is asked, its calls run, their results go back to it, until it answers.
+"""The loop of one turn: ask the model, run its calls, send the results back, until it answers.
 
-Everything is on the timeline before the next step is taken: what the model wrote before its calls
-run, what they gave before it is asked again.
+Each round
+    ask      Build the request from the timeline and read the reply (`_ask`).
+    again    A reply without calls that is broken, empty or misread is answered by a notice.
+    calls    Write the reply, then run its calls, and write each outcome as it ends.
+    answer   A reply without calls ends the turn; answer and ending are one append.
+
+Invariants
+    - Each step is on the timeline before the next one starts: the reply before its calls run, the
+      outcomes before the model is asked again. A crash loses at most one step.
+    - The first reason to end wins (`_end_by`): a stop is not overwritten by the model error that
+      the cancelled stream raises.
 """
 
 from __future__ import annotations
@@ -42,8 +51,8 @@ from callblocks.views.model_view.neutral import signed
 
 __all__ = ("TurnRun",)
 
+# Characters that are parsed at a time before other tasks of the event loop run.
 _SLICE = 16 * 1024
-"""Characters of a piece that are read at a time: others in the event loop have their turn."""
 
 
 class TurnRun:
@@ -79,7 +88,7 @@ class TurnRun:
 
     @property
     def tainted(self) -> tuple[str, ...]:
-        """Where text of others came from in this turn."""
+        """Return the sources of foreign text in this turn."""
         return self._turn.tainted[self._known :]
 
     def stop(self, ending: Ending) -> None:
@@ -157,6 +166,8 @@ class TurnRun:
                     self._reading = asyncio.ensure_future(self._read(request, reply))
                     await self._reading
             except asyncio.CancelledError:
+                # `stop` cancels the reading future, which raises here, too. Only a cancellation of
+                # this task, or one without a known ending, is passed on.
                 if self.ending is None or _is_cancelled():
                     raise
             except ModelError as error:
@@ -266,7 +277,7 @@ class TurnRun:
         self._talk.came([self._writing.end(call, outcome, self._turn.take_new_taints())])
 
     def _end_by(self, ending: Ending) -> Ending:
-        """Why the turn is over: by this, unless there was a reason before."""
+        """Set the reason for the end, unless there is one already; return the reason that holds."""
         self.ending = self.ending or ending
         return self.ending
 
@@ -285,6 +296,6 @@ def _shown_texts(request: Request) -> Iterator[str]:
 
 
 def _is_cancelled() -> bool:
-    """Whether it is this task that was told to end, and not just what it waited for."""
+    """Return whether this task itself was cancelled, not just the future that it awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

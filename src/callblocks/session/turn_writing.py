@@ -55,7 +55,7 @@ class TurnWriting:
         self._tell = tell
 
     def is_taken(self, id: str) -> bool:
-        """Whether a call of the turn has that id, or notes of none."""
+        """Return whether a call or a note of the turn has that id."""
         state = self._recorder.state
         paths = (f"tc:{self._id}.{id}.call", f"ar:{self._id}.react.notes.{id}")
         return any(map(state.has, paths))
@@ -121,7 +121,7 @@ class TurnWriting:
 
 
 def _with_files(outcome: Outcome, written: list[Entry]) -> Outcome:
-    """The outcome with the files that its results have, as whoever reads it later sees them."""
+    """Return the outcome with the files of its results, as later readers see them."""
     results = [entry.block for entry in written]
     known = {artifact.digest for artifact in outcome.artifacts}
     found = outcome_of(outcome.id, outcome.name, results).artifacts
