@@ -115,8 +115,9 @@ class ToolFence(Dialect):
         return self._read_call(block, info, body, opened, closed_at)
 
     def _read_call(self, block: Block, info: Info, body: str, opened: int, closed_at: int) -> None:
+        joined: list[str] = []
         try:
-            fields = _read_fields(body, block.stage.limits.depth)
+            fields = _read_fields(body, block.stage.limits.depth, joined)
         except YamlError as error:
             code = "too-deep" if error.code == "too-deep" else "tool-fence.yaml"
             return block.malformed(code, error.reason)
@@ -143,6 +144,11 @@ class ToolFence(Dialect):
             return None
         if state is not None and state not in STATES:
             block.problem("unknown-state", f"{brief(state)} is none of {', '.join(STATES)}")
+        for text in joined:
+            block.problem("joined-strings", f"{text!r:.60} stands on several lines")
+        tool = block.stage.tools.get(call.name)
+        for key in _unbound(fields, tool) if tool and not value else ():
+            block.problem("unbound-arguments", f"{key!r:.60} is no key of a call")
         if result is not None:
             block.result(Result(id=call.id, **result), index)
         return None
@@ -246,13 +252,19 @@ def _solid(word: str | None) -> str | None:
     return word if word and word.strip() else None
 
 
-def _read_fields(body: str, depth: int) -> dict[str, Any]:
-    fields: Any = load(body, depth) if body.strip() else {}
+def _read_fields(body: str, depth: int, joined: list[str]) -> dict[str, Any]:
+    fields: Any = load(body, depth, joined) if body.strip() else {}
     if fields is None:
         return {}
     if not isinstance(fields, dict):
         raise YamlError(f"the body is a {type(fields).__name__}, not a mapping")
     return cast("dict[str, Any]", fields)
+
+
+def _unbound(fields: Mapping[str, Any], tool: ToolSpec) -> list[str]:
+    """The fields that hold parameters of the tool, under a key that no call has."""
+    mappings = ((key, one) for key, one in fields.items() if isinstance(one, dict))
+    return [key for key, one in mappings if one.keys() & tool.properties.keys()]
 
 
 def _read_name(value: object) -> str | None:

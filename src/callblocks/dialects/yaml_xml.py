@@ -65,15 +65,17 @@ class YamlXml(NamedTags):
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
         if body.lstrip().startswith("<") and (found := self._in_elements(body, tool, depth)):
             return found
+        joined: list[str] = []
         try:
-            value = load(body, depth)
+            value = load(body, depth, joined)
         except YamlError as error:
             raise BadBody("arguments-not-yaml", error.reason) from error
         if not isinstance(value, dict | None):
             raise BadBody("arguments-not-yaml", "it is no mapping")
         given = cast("dict[str, Any]", value or {})
         values = {key: _fitted(one, body, tool, key) for key, one in given.items()}
-        return plain_values(values), problems_of(values)
+        doubts = [("joined-strings", f"{text!r:.60} stands on several lines") for text in joined]
+        return plain_values(values), [*problems_of(values), *doubts]
 
     def _in_elements(self, body: str, tool: ToolSpec | None, depth: int) -> Input | None:
         """The arguments where they stand in elements, as other dialects have them."""

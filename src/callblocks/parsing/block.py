@@ -38,6 +38,7 @@ class Refused(Enum):
 
 
 _UNLIKELY = re.compile(r"""['"`<>{}()\[\]|=+\\$\r\n]""")
+_MARKED_KEY = re.compile(r"""[<>=:"'|{}\[\](),]""")
 _MARKS = " \t\r\n|/=:\"'`*"
 _NAMESPACE = re.compile(r"(?:functions?|tools?|default_api)[.:/]")
 
@@ -144,10 +145,20 @@ class Block(Asking):
         self.stage.ready.append((self.id, self.index))
         if duplicate:
             self._note_duplicate(id_)
+        self._check_keys(value)
         if self.name != self.written_name:
             self.problem("repaired-name", f"{self.written_name!r:.60} was read as {self.name!r}")
         self.index = None
         return call
+
+    def _check_keys(self, value: dict[str, Any]) -> None:
+        """Say that a key has marks in it: what damaged a tag or a quote may have put them there."""
+        tool = self.stage.tools.get(self.name)
+        known = tool.properties if tool else {}
+        if known and not value.keys() <= known.keys():
+            for key in value.keys() - known.keys():
+                if _MARKED_KEY.search(key):
+                    self.problem("unlikely-key", f"{self.name} has no parameter {key!r:.60}")
 
     def result(self, result: Result, index: int) -> None:
         """Say an outcome that the text carried; it owns what was taken and not yet said."""

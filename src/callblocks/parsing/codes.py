@@ -50,6 +50,8 @@ GENERAL_CODES: Mapping[str, str] = {
     "repaired-list": "calls stood without the list around them, or in one that does not belong",
     "foreign-body": "what stands between the markers is written as another dialect writes it",
     "sibling-dialect": "a call is written as another dialect of the family writes it",
+    "unlikely-key": "an argument that the tool does not have has marks in its key; it was kept",
+    "joined-strings": "strings of a list stand beside each other with nothing between them; they are one",
     "unlikely-name": "a call in a guessed dialect has a name that no tool has; it stayed prose",
     "unread-call": "the name of a tool stands in the form of a call that is not read",
     "invalid-utf8": "bytes of a file were not text; each became U+FFFD",

@@ -32,10 +32,15 @@ class YamlError(ValueError):
         self.code = code
 
 
-def load(text: str, max_depth: int = 100) -> Any:
-    """Read one document; a text without one is None. Every fault is a `YamlError`."""
+def load(text: str, max_depth: int = 100, joined: list[str] | None = None) -> Any:
+    """Read one document; a text without one is None. Every fault is a `YamlError`.
+
+    `joined` takes the plain elements of lists that stand on several lines: YAML joins these, and
+    a dash that is missing looks the same.
+    """
     hidden = _hide_breaks(text)
-    builder = _Builder(max_depth, {code: ord(char) for char, code in hidden.items()})
+    shown = {code: ord(char) for char, code in hidden.items()}
+    builder = _Builder(max_depth, shown, [] if joined is None else joined)
     for event in _events(text.translate(str.maketrans(hidden)) if hidden else text):
         builder.take(event)
     return builder.value
@@ -82,10 +87,11 @@ def _hide_breaks(text: str) -> dict[str, int]:
 class _Builder:
     """Makes the value out of events, without recursion: depth costs no stack."""
 
-    def __init__(self, max_depth: int, shown: dict[int, int]) -> None:
+    def __init__(self, max_depth: int, shown: dict[int, int], joined: list[str]) -> None:
         from yaml import events
 
         self.value: Any = None
+        self._joined = joined
         self._shown = shown
         self._max_depth = max_depth
         self._documents = 0
@@ -120,8 +126,12 @@ class _Builder:
         text = event.value.translate(self._shown) if self._shown else event.value
         if self._wants_key():
             self._key(text)
+        elif event.style:
+            self._put(text)
         else:
-            self._put(text if event.style else _resolve(text))
+            self._put(_resolve(text))
+            if self._open and isinstance(self._open[-1], list) and _spans_lines(event):
+                self._joined.append(text)
 
     def _start(
         self, event: MappingStartEvent | SequenceStartEvent, value: list[Any] | dict[str, Any]
@@ -157,6 +167,10 @@ class _Builder:
         else:
             parent[str(key)] = value
             self._keys[-1] = None
+
+
+def _spans_lines(event: ScalarEvent) -> bool:
+    return event.start_mark.line != event.end_mark.line
 
 
 def _refuse_properties(event: ScalarEvent | MappingStartEvent | SequenceStartEvent) -> None:

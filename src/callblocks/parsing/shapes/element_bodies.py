@@ -98,8 +98,12 @@ class ElementBodies(XmlParameters):
         read = read_elements(body, lambda key: self.is_key(key, tool), escapes=self.escapes)
         if read.repairs and not read.found:
             raise BadBody(*read.repairs[0])
-        doubts = [unmatched(key) for key, text in read.found if not is_balanced(key, text)]
-        return read if self.escapes else read._replace(repairs=[*read.repairs, *doubts])
+        doubts = [
+            unmatched(key)
+            for key, text in read.found
+            if not is_balanced(key, text) and not (self.escapes and "<![CDATA[" in text)
+        ]
+        return read._replace(repairs=[*read.repairs, *doubts])
 
 
 class NamedTags(ElementBodies):

@@ -17,6 +17,7 @@ Any other tag without its match stays in the value, and a problem says so.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
 __all__ = ("Value", "is_balanced", "part_values", "unmatched", "unmatched_tags")
+
+_LAST_TAG = re.compile(r"<[^<>]*>\Z")
+_FIRST_TAG = re.compile(r"<[^<>]*>(?=.)")
 
 
 class Value(NamedTuple):
@@ -66,8 +70,23 @@ def unmatched_tags(values: Sequence[Value], shape: XmlParameters) -> list[tuple[
         unmatched(value.key)
         for value in values
         if not shape.is_quoted(value.text)
-        and (any(parting.marks(value.text)) or not is_balanced(value.key, value.text))
+        and (
+            any(parting.marks(value.text))
+            or not is_balanced(value.key, value.text)
+            or _has_doubled_tag(value, shape.tags.argument_end.name)
+        )
     ]
+
+
+def _has_doubled_tag(value: Value, closing: str) -> bool:
+    """Whether a value begins as its opening tag ends, or ends as its closing tag begins.
+
+    These are tags of their own where what opens or closes a value consists of several.
+    """
+    last, first = _LAST_TAG.search(value.opening), _FIRST_TAG.match(closing)
+    is_begun = last is not None and value.text.lstrip().startswith(last[0])
+    is_ended = first is not None and value.text.rstrip().endswith(first[0])
+    return (is_begun or is_ended) and value.text.count("<") == 1
 
 
 def is_balanced(key: str, text: str) -> bool:
