@@ -34,7 +34,7 @@ from callblocks.parsing.machines import until, without
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.stage import Reading
-from callblocks.parsing.yaml_core import YamlError, load
+from callblocks.parsing.yaml_core import Doubts, YamlError, load
 from callblocks.parsing.yaml_rules import input_lines, scalar_text, text_value
 from callblocks.parsing.yaml_write import dump
 
@@ -115,9 +115,9 @@ class ToolFence(Dialect):
         return self._read_call(block, info, body, opened, closed_at)
 
     def _read_call(self, block: Block, info: Info, body: str, opened: int, closed_at: int) -> None:
-        joined: list[str] = []
+        doubts: Doubts = []
         try:
-            fields = _read_fields(body, block.stage.limits.depth, joined)
+            fields = _read_fields(body, block.stage.limits.depth, doubts)
         except YamlError as error:
             code = "too-deep" if error.code == "too-deep" else "tool-fence.yaml"
             return block.malformed(code, error.reason)
@@ -144,11 +144,9 @@ class ToolFence(Dialect):
             return None
         if state is not None and state not in STATES:
             block.problem("unknown-state", f"{brief(state)} is none of {', '.join(STATES)}")
-        for text in joined:
-            block.problem("joined-strings", f"{text!r:.60} stands on several lines")
         tool = block.stage.tools.get(call.name)
-        for key in _unbound(fields, tool) if tool and not value else ():
-            block.problem("unbound-arguments", f"{key!r:.60} is no key of a call")
+        for code, detail in (*doubts, *(_unbound(call, tool) if tool else ())):
+            block.problem(code, detail)
         if result is not None:
             block.result(Result(id=call.id, **result), index)
         return None
@@ -252,8 +250,8 @@ def _solid(word: str | None) -> str | None:
     return word if word and word.strip() else None
 
 
-def _read_fields(body: str, depth: int, joined: list[str]) -> dict[str, Any]:
-    fields: Any = load(body, depth, joined) if body.strip() else {}
+def _read_fields(body: str, depth: int, doubts: Doubts) -> dict[str, Any]:
+    fields: Any = load(body, depth, doubts) if body.strip() else {}
     if fields is None:
         return {}
     if not isinstance(fields, dict):
@@ -261,10 +259,19 @@ def _read_fields(body: str, depth: int, joined: list[str]) -> dict[str, Any]:
     return cast("dict[str, Any]", fields)
 
 
-def _unbound(fields: Mapping[str, Any], tool: ToolSpec) -> list[str]:
-    """The fields that hold parameters of the tool, under a key that no call has."""
-    mappings = ((key, one) for key, one in fields.items() if isinstance(one, dict))
-    return [key for key, one in mappings if one.keys() & tool.properties.keys()]
+def _unbound(call: Call, tool: ToolSpec) -> list[tuple[str, str]]:
+    """The problems of a call whose input is no mapping, or stands where no input should."""
+    known = tool.properties.keys()
+    if "input" in call.extra and "value" not in known:
+        return [("unbound-arguments", "`input` is no mapping")]
+    keys = [
+        key
+        for key, one in call.extra.items()
+        if key in known or (isinstance(one, dict) and one.keys() & known)
+    ]
+    return [
+        ("unbound-arguments", f"{key!r:.60} is no key of a call") for key in keys if not call.input
+    ]
 
 
 def _read_name(value: object) -> str | None:

@@ -152,13 +152,20 @@ class Block(Asking):
         return call
 
     def _check_keys(self, value: dict[str, Any]) -> None:
-        """Say that a key has marks in it: what damaged a tag or a quote may have put them there."""
-        tool = self.stage.tools.get(self.name)
+        """Say that a parameter is none of the tool's, where damage may have made it one.
+
+        It has marks in it, which a tag or a quote left there, or it belongs to another tool, whose
+        call may have lost its beginning.
+        """
+        tools = self.stage.tools
+        tool = tools.get(self.name)
         known = tool.properties if tool else {}
-        if known and not value.keys() <= known.keys():
-            for key in value.keys() - known.keys():
-                if _MARKED_KEY.search(key):
-                    self.problem("unlikely-key", f"{self.name} has no parameter {key!r:.60}")
+        if not known or value.keys() <= known.keys():
+            return
+        others = {key for one in tools.values() for key in one.properties}
+        for key in value:
+            if key not in known and (key in others or _MARKED_KEY.search(key)):
+                self.problem("unlikely-key", f"{self.name} has no parameter {key!r:.60}")
 
     def result(self, result: Result, index: int) -> None:
         """Say an outcome that the text carried; it owns what was taken and not yet said."""

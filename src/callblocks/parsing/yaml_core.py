@@ -15,12 +15,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from yaml.events import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
-__all__ = ("YamlError", "load")
+__all__ = ("Doubts", "YamlError", "load")
+
+Doubts: TypeAlias = "list[tuple[str, str]]"
+"""Codes of problems, and their details."""
 
 
 class YamlError(ValueError):
@@ -32,15 +35,15 @@ class YamlError(ValueError):
         self.code = code
 
 
-def load(text: str, max_depth: int = 100, joined: list[str] | None = None) -> Any:
+def load(text: str, max_depth: int = 100, doubts: Doubts | None = None) -> Any:
     """Read one document; a text without one is None. Every fault is a `YamlError`.
 
-    `joined` takes the plain elements of lists that stand on several lines: YAML joins these, and
-    a dash that is missing looks the same.
+    `doubts` takes what is YAML and looks like damage, by code and detail: lines that YAML joins
+    because nothing says that a list or a text of several lines begins, and keys with two colons.
     """
     hidden = _hide_breaks(text)
     shown = {code: ord(char) for char, code in hidden.items()}
-    builder = _Builder(max_depth, shown, [] if joined is None else joined)
+    builder = _Builder(max_depth, shown, [] if doubts is None else doubts)
     for event in _events(text.translate(str.maketrans(hidden)) if hidden else text):
         builder.take(event)
     return builder.value
@@ -87,11 +90,11 @@ def _hide_breaks(text: str) -> dict[str, int]:
 class _Builder:
     """Makes the value out of events, without recursion: depth costs no stack."""
 
-    def __init__(self, max_depth: int, shown: dict[int, int], joined: list[str]) -> None:
+    def __init__(self, max_depth: int, shown: dict[int, int], doubts: Doubts) -> None:
         from yaml import events
 
         self.value: Any = None
-        self._joined = joined
+        self._doubts = doubts
         self._shown = shown
         self._max_depth = max_depth
         self._documents = 0
@@ -126,12 +129,14 @@ class _Builder:
         text = event.value.translate(self._shown) if self._shown else event.value
         if self._wants_key():
             self._key(text)
+            if text.endswith(":") and not event.style:
+                self._doubts.append(("unlikely-key", f"{text!r:.60} ends with a colon"))
         elif event.style:
             self._put(text)
         else:
             self._put(_resolve(text))
-            if self._open and isinstance(self._open[-1], list) and _spans_lines(event):
-                self._joined.append(text)
+            if event.start_mark.line != event.end_mark.line:
+                self._doubts.append(("joined-lines", f"{text!r:.60} stands on several lines"))
 
     def _start(
         self, event: MappingStartEvent | SequenceStartEvent, value: list[Any] | dict[str, Any]
@@ -167,10 +172,6 @@ class _Builder:
         else:
             parent[str(key)] = value
             self._keys[-1] = None
-
-
-def _spans_lines(event: ScalarEvent) -> bool:
-    return event.start_mark.line != event.end_mark.line
 
 
 def _refuse_properties(event: ScalarEvent | MappingStartEvent | SequenceStartEvent) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from callblocks.model.events import Text
 from callblocks.parsing.block import Block

@@ -29,10 +29,10 @@ from callblocks.parsing.line_ends import without_line_end
 if TYPE_CHECKING:
     from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
-__all__ = ("Value", "is_balanced", "part_values", "unmatched", "unmatched_tags")
+__all__ = ("Value", "has_lone_bracket", "is_balanced", "part_values", "unmatched", "unmatched_tags")
 
-_LAST_TAG = re.compile(r"<[^<>]*>\Z")
-_FIRST_TAG = re.compile(r"<[^<>]*>(?=.)")
+_TAG = re.compile(r"<[^<>]*>")
+_LONE_BRACKET = re.compile(r"\A>\r?\n|\n<\Z")
 
 
 class Value(NamedTuple):
@@ -73,20 +73,30 @@ def unmatched_tags(values: Sequence[Value], shape: XmlParameters) -> list[tuple[
         and (
             any(parting.marks(value.text))
             or not is_balanced(value.key, value.text)
-            or _has_doubled_tag(value, shape.tags.argument_end.name)
+            or _has_parts(value, shape)
         )
     ]
 
 
-def _has_doubled_tag(value: Value, closing: str) -> bool:
-    """Whether a value begins as its opening tag ends, or ends as its closing tag begins.
+def _has_parts(value: Value, shape: XmlParameters) -> bool:
+    """Whether a value holds some of the tags that only together open or close an argument.
 
-    These are tags of their own where what opens or closes a value consists of several.
+    A bracket that is doubled leaves one on a line of its own, beside the tag.
     """
-    last, first = _LAST_TAG.search(value.opening), _FIRST_TAG.match(closing)
-    is_begun = last is not None and value.text.lstrip().startswith(last[0])
-    is_ended = first is not None and value.text.rstrip().endswith(first[0])
-    return (is_begun or is_ended) and value.text.count("<") == 1
+    text = value.text
+    if has_lone_bracket(text):
+        return True
+    if "<" not in text:
+        return False
+    rows = (_TAG.findall(value.opening), _TAG.findall(shape.tags.argument_end.name))
+    parts = [tag for row in rows if len(row) > 1 for tag in row]
+    rest = shape.tags.argument_marks.sub("", text) if parts else ""
+    return any(tag in rest for tag in parts)
+
+
+def has_lone_bracket(text: str) -> bool:
+    """Whether a value begins or ends with a line that is nothing but the bracket of a tag."""
+    return _LONE_BRACKET.search(text) is not None
 
 
 def is_balanced(key: str, text: str) -> bool:
