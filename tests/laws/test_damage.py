@@ -255,7 +255,7 @@ MENTIONS = ("smolagents_code",)
 """Where dialects are guessed, two tags `<code>` in a line quote what stands behind them."""
 
 SHARED = ("morph_xml",)
-"""Where dialects are guessed it is read as `cline`, which writes texts of several lines otherwise."""
+"""Guessed, it is read as `cline`, which writes texts of several lines otherwise."""
 
 
 class Whole(NamedTuple):
