@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 
 from callblocks import Parser, ToolSpec, dialects, parse
 from callblocks.model.calls import Call, Span
-from callblocks.model.events import CallInput, Event, Malformed, Problem
+from callblocks.model.events import CallInput
 from callblocks.parser import AUTO
 from callblocks.parsing.engine import Setting
 from callblocks.parsing.parsed import Parsed
 from callblocks.parsing.unread import is_common
 from support.corpus import cases_of, content, options
+from support.damage import damages, place_of, touches
 from support.reading import NAMES
 from support.soup import soup
 from support.strength import try_each
@@ -35,26 +36,6 @@ EXAMPLES = max(20, settings().max_examples)
 LEAST_MISSPELT = 4
 CODE = re.compile(r"(?<=[^\n`])(`{1,2})(?!`)[^\n]+?(?<!`)\1(?!`)|<code>[^\n]+?</code>")
 TOOLS = (ToolSpec("get_weather"), ToolSpec("read-file"))
-
-
-class Damage(NamedTuple):
-    """A text with one character dropped, doubled or replaced."""
-
-    text: str
-    at: int
-    longer: int
-
-    def moved(self, span: Span) -> Span:
-        """Where a place of the text is now."""
-        start, end = (offset + self.longer * (offset > self.at) for offset in span)
-        return start, end
-
-
-def damages(text: str, at: int) -> Iterator[Damage]:
-    other = "y" if text[at] == "x" else "x"
-    yield Damage(text[:at] + text[at + 1 :], at, -1)
-    yield Damage(text[: at + 1] + text[at:], at, 1)
-    yield Damage(text[:at] + other + text[at + 1 :], at, 0)
 
 
 def markup(read: Parsed, text: str, calls: list[Call]) -> list[int]:
@@ -69,16 +50,6 @@ def markup(read: Parsed, text: str, calls: list[Call]) -> list[int]:
     return sorted(places)
 
 
-def place_of(event: Event) -> Span | None:
-    match event:
-        case Problem(place=place):
-            return place
-        case Malformed(text=text, span=(start, end)):
-            return min(start, end - len(text)), end
-        case _:
-            return None
-
-
 def is_told(read: Parsed, span: Span) -> bool:
     """Whether a call is read where a call stood, or something is said of that place."""
     start, end = span
@@ -87,7 +58,7 @@ def is_told(read: Parsed, span: Span) -> bool:
     ):
         return True
     places = (place for event in read.problems if (place := place_of(event)))
-    return any(first <= end and last >= start for first, last in places)
+    return any(touches(place, span) for place in places)
 
 
 def name_place(text: str, call: Call) -> Span | None:

@@ -38,7 +38,7 @@ from callblocks.parsing.machines import until, without
 from callblocks.parsing.markers import Shape
 from callblocks.parsing.schema_order import in_schema_order
 from callblocks.parsing.stage import Reading
-from callblocks.parsing.yaml_core import YamlError, load
+from callblocks.parsing.yaml_core import Doubts, YamlError, load
 from callblocks.parsing.yaml_rules import input_lines, scalar_text, text_value
 from callblocks.parsing.yaml_write import dump
 
@@ -121,8 +121,9 @@ class ToolFence(Dialect):
         return self._read_call(block, info, body, opened, closed_at)
 
     def _read_call(self, block: Block, info: Info, body: str, opened: int, closed_at: int) -> None:
+        doubts: Doubts = []
         try:
-            fields = _read_fields(body, block.stage.limits.depth)
+            fields = _read_fields(body, block.stage.limits.depth, doubts)
         except YamlError as error:
             code = "too-deep" if error.code == "too-deep" else "tool-fence.yaml"
             return block.malformed(code, error.reason)
@@ -150,6 +151,9 @@ class ToolFence(Dialect):
             return None
         if state is not None and state not in STATES:
             block.problem("unknown-state", f"{brief(state)} is none of {', '.join(STATES)}")
+        tool = block.stage.tools.get(call.name)
+        for code, detail in (*doubts, *(_unbound(call, tool) if tool else ())):
+            block.problem(code, detail)
         if result is not None:
             block.result(Result(id=call.id, **result), index)
         return None
@@ -258,13 +262,28 @@ def _solid(word: str | None) -> str | None:
     return word if word and word.strip() else None
 
 
-def _read_fields(body: str, depth: int) -> dict[str, Any]:
-    fields: Any = load(body, depth) if body.strip() else {}
+def _read_fields(body: str, depth: int, doubts: Doubts) -> dict[str, Any]:
+    fields: Any = load(body, depth, doubts) if body.strip() else {}
     if fields is None:
         return {}
     if not isinstance(fields, dict):
         raise YamlError(f"the body is a {type(fields).__name__}, not a mapping")
     return cast("dict[str, Any]", fields)
+
+
+def _unbound(call: Call, tool: ToolSpec) -> list[tuple[str, str]]:
+    """The problems of a call whose input is no mapping, or stands where no input should."""
+    known = tool.properties.keys()
+    if "input" in call.extra and "value" not in known:
+        return [("unbound-arguments", "`input` is no mapping")]
+    keys = [
+        key
+        for key, one in call.extra.items()
+        if key in known or (isinstance(one, dict) and one.keys() & known)
+    ]
+    return [
+        ("unbound-arguments", f"{key!r:.60} is no key of a call") for key in keys if not call.input
+    ]
 
 
 def _read_name(value: object) -> str | None:

@@ -26,7 +26,7 @@ from callblocks.parsing.shapes.bad_body import BadBody
 from callblocks.parsing.shapes.element_bodies import NAME, NamedTags
 from callblocks.parsing.shapes.xml_bodies import Input
 from callblocks.parsing.typed import Typed
-from callblocks.parsing.yaml_core import YamlError, load
+from callblocks.parsing.yaml_core import Doubts, YamlError, load
 from callblocks.parsing.yaml_rules import input_lines
 from callblocks.parsing.yaml_write import dump
 
@@ -68,15 +68,16 @@ class YamlXml(NamedTags):
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
         if body.lstrip().startswith("<") and (found := self._in_elements(body, tool, depth)):
             return found
+        doubts: Doubts = []
         try:
-            value = load(body, depth)
+            value = load(body, depth, doubts)
         except YamlError as error:
             raise BadBody("arguments-not-yaml", error.reason) from error
         if not isinstance(value, dict | None):
             raise BadBody("arguments-not-yaml", "it is no mapping")
         given = cast("dict[str, Any]", value or {})
         values = {key: _fitted(one, body, tool, key) for key, one in given.items()}
-        return plain_values(values), problems_of(values)
+        return plain_values(values), [*problems_of(values), *doubts]
 
     def _in_elements(self, body: str, tool: ToolSpec | None, depth: int) -> Input | None:
         """Return the arguments if they stand in elements, as in other dialects; else None."""

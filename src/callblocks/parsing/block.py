@@ -48,6 +48,8 @@ class Refused(Enum):
 # Characters that no tool's name has, but that templates and documentation put in its place:
 # `{{name}}`, `<tool_name>`, `$tool`, `getattr(tool, "name")`.
 _UNLIKELY = re.compile(r"""['"`<>{}()\[\]|=+\\$\r\n]""")
+# Characters that damaged markup leaves in the name of a parameter: `path"`, `<path`, `a=b`.
+_MARKED_KEY = re.compile(r"""[<>=:"'|{}\[\](),]""")
 # Characters that models add around a declared name: `"read_file"`, `read_file:`, `**read_file**`.
 _MARKS = " \t\r\n|/=:\"'`*"
 _NAMESPACE = re.compile(r"(?:functions?|tools?|default_api)[.:/]")
@@ -165,10 +167,27 @@ class Block(Asking):
         self.stage.ready.append((self.id, self.index))
         if duplicate:
             self._note_duplicate(id_)
+        self._check_keys(value)
         if self.name != self.written_name:
             self.problem("repaired-name", f"{self.written_name!r:.60} was read as {self.name!r}")
         self.index = None
         return call
+
+    def _check_keys(self, value: dict[str, Any]) -> None:
+        """Report keys that are no parameters of the tool and that damage may have made.
+
+        Such a key has marks in it, which a tag or a quote left there, or it is a parameter of
+        another declared tool, whose call may have lost its beginning.
+        """
+        tools = self.stage.tools
+        tool = tools.get(self.name)
+        known = tool.properties if tool else {}
+        if not known or value.keys() <= known.keys():
+            return
+        others = {key for one in tools.values() for key in one.properties}
+        for key in value:
+            if key not in known and (key in others or _MARKED_KEY.search(key)):
+                self.problem("unlikely-key", f"{self.name} has no parameter {key!r:.60}")
 
     def result(self, result: Result, index: int) -> None:
         """Emit a result that the text carried; its span is the consumed text without an event."""

@@ -112,10 +112,10 @@ class _Values:
         if self._next() == ",":
             self.at += 1
 
-    def _value(self, *, named: bool = False) -> Any:
+    def _value(self, *, named: bool = False, in_list: bool = False) -> Any:
         char = self._next()
         if char in "'\"":
-            return self._string()
+            return self._string(in_list)
         if char == "{":
             return self._braces()
         if char in "[(":
@@ -132,7 +132,7 @@ class _Values:
         found: list[Any] = []
         commas = 0
         while self._next() != closing:
-            found.append(self._value())
+            found.append(self._value(in_list=closing == "]"))
             commas += self._next() == ","
             self._comma()
         self.at += 1
@@ -166,7 +166,7 @@ class _Values:
             raise ValueError(f"{key!r:.60} is no name")
         return repr(key)
 
-    def _string(self) -> str:
+    def _string(self, in_list: bool) -> str:
         parts: list[str] = []
         while self._next() in ("'", '"'):
             found = _STRING.match(self.text, self.at)
@@ -176,6 +176,9 @@ class _Values:
                 self._repair("repaired-strings", "a string over several lines", inside)
             parts.append(_plain(inside))
             self.at = found.end()
+        if in_list and len(parts) > 1:
+            # It is Python, but so is a comma that is missing.
+            self._repairs.setdefault("joined-strings", f"{parts[0]!r:.30} and {parts[1]!r:.30}")
         return "".join(parts)
 
     def _word(self, word: str, named: bool) -> Any:

@@ -19,12 +19,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from yaml.events import AliasEvent, Event, MappingStartEvent, ScalarEvent, SequenceStartEvent
 
-__all__ = ("YamlError", "load")
+__all__ = ("Doubts", "YamlError", "load")
+
+Doubts: TypeAlias = "list[tuple[str, str]]"
+"""Codes of problems, and their details."""
 
 
 class YamlError(ValueError):
@@ -36,10 +39,15 @@ class YamlError(ValueError):
         self.code = code
 
 
-def load(text: str, max_depth: int = 100) -> Any:
-    """Read one document; a text without one is None. Every fault is a `YamlError`."""
+def load(text: str, max_depth: int = 100, doubts: Doubts | None = None) -> Any:
+    """Read one document; a text without one is None. Every fault is a `YamlError`.
+
+    `doubts` takes what is YAML and looks like damage, by code and detail: lines that YAML joins
+    because nothing says that a list or a text of several lines begins, and keys with two colons.
+    """
     hidden = _hide_breaks(text)
-    builder = _Builder(max_depth, {code: ord(char) for char, code in hidden.items()})
+    shown = {code: ord(char) for char, code in hidden.items()}
+    builder = _Builder(max_depth, shown, [] if doubts is None else doubts)
     for event in _events(text.translate(str.maketrans(hidden)) if hidden else text):
         builder.take(event)
     return builder.value
@@ -87,10 +95,11 @@ def _hide_breaks(text: str) -> dict[str, int]:
 class _Builder:
     """A builder of the value from events. It does not recurse, so depth costs no stack."""
 
-    def __init__(self, max_depth: int, shown: dict[int, int]) -> None:
+    def __init__(self, max_depth: int, shown: dict[int, int], doubts: Doubts) -> None:
         from yaml import events
 
         self.value: Any = None
+        self._doubts = doubts
         self._shown = shown
         self._max_depth = max_depth
         self._documents = 0
@@ -126,8 +135,14 @@ class _Builder:
         text = event.value.translate(self._shown) if self._shown else event.value
         if self._wants_key():
             self._key(text)
+            if text.endswith(":") and not event.style:
+                self._doubts.append(("unlikely-key", f"{text!r:.60} ends with a colon"))
+        elif event.style:
+            self._put(text)
         else:
-            self._put(text if event.style else _resolve(text))
+            self._put(_resolve(text))
+            if event.start_mark.line != event.end_mark.line:
+                self._doubts.append(("joined-lines", f"{text!r:.60} stands on several lines"))
 
     def _start(
         self, event: MappingStartEvent | SequenceStartEvent, value: list[Any] | dict[str, Any]

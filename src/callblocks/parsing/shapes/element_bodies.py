@@ -22,7 +22,7 @@ from callblocks.parsing.shapes.elements import Elements, read_elements
 from callblocks.parsing.shapes.guessed_call import GuessedCall
 from callblocks.parsing.shapes.nested import Nesting, grouped
 from callblocks.parsing.shapes.tags import NOTHING, Tag, closing, literal
-from callblocks.parsing.shapes.unclosed_values import is_balanced, unmatched
+from callblocks.parsing.shapes.unclosed_values import has_lone_bracket, is_balanced, unmatched
 from callblocks.parsing.shapes.xml_bodies import Input, ReadsBodies
 from callblocks.parsing.shapes.xml_call import XmlCall
 from callblocks.parsing.shapes.xml_form import XmlForm
@@ -99,8 +99,15 @@ class ElementBodies(XmlParameters):
         read = read_elements(body, lambda key: self.is_key(key, tool), escapes=self.escapes)
         if read.repairs and not read.found:
             raise BadBody(*read.repairs[0])
-        doubts = [unmatched(key) for key, text in read.found if not is_balanced(key, text)]
-        return read if self.escapes else read._replace(repairs=[*read.repairs, *doubts])
+        doubts = [unmatched(key) for key, text in read.found if self._is_doubtful(key, text)]
+        return read._replace(repairs=[*read.repairs, *doubts])
+
+    def _is_doubtful(self, key: str, text: str) -> bool:
+        """Whether the tags in a value do not match, or one more bracket stands beside its own."""
+        if self.escapes and "<![CDATA[" in text:
+            return False
+        has_bracket = self.escapes and text.endswith("<")
+        return has_bracket or has_lone_bracket(text) or not is_balanced(key, text)
 
 
 class NamedTags(ElementBodies):

@@ -10,12 +10,13 @@ from callblocks.model.calls import Span
 from callblocks.parsing.ids import read_id
 from callblocks.parsing.markers import Markers, Shape
 
-__all__ = ("Heads", "Keys", "Parts", "resolve")
+__all__ = ("Heads", "Keys", "Parts", "extra_of", "objects_in", "resolve")
 
 _GAP = "[ \\t\\r\\n]{0,20}"
 _BRACE = (r"\{", _GAP)
 _WIDE_GAP = "[ \\t\\r\\n]{0,1000}"
 _COMMA = (_GAP, ",", _GAP)
+_OBJECT = re.compile(r"\s*\{\s*\"")
 _PLAIN = ('"', r'[^"\\\x00-\x1f]{1,64}', '"')
 
 
@@ -157,3 +158,14 @@ def _key(text: str) -> tuple[str, ...]:
 def extra_of(others: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members to keep beside the input: all but `"type": "function"`."""
     return {key: one for key, one in others.items() if (key, one) != ("type", "function")}
+
+
+def objects_in(extra: Mapping[str, Any]) -> list[str]:
+    """The keys of the members that are objects, and not empty ones, or JSON of such."""
+    return [key for key, one in extra.items() if _is_object(one)]
+
+
+def _is_object(value: object) -> bool:
+    if isinstance(value, str):
+        return _OBJECT.match(value) is not None
+    return bool(value) and isinstance(value, dict)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
 
 from callblocks.model.events import Text
 from callblocks.parsing.block import Block
 from callblocks.parsing.codes import GENERAL_CODES
 from callblocks.parsing.shapes.inputs import as_input
-from callblocks.parsing.shapes.keys import Parts
+from callblocks.parsing.shapes.keys import Parts, objects_in
 
 __all__ = ("Telling",)
 
@@ -69,7 +68,7 @@ class Telling:
         )
         for code in found | dict.fromkeys(inner):
             self.block.problem(code, self.details.get(code, GENERAL_CODES[code]), place)
-        if not value and (unbound := _objects_in(extra)):
+        if not value and (unbound := objects_in(extra)):
             self.block.problem(
                 "unbound-arguments", f"{unbound[0]!r:.60} is no key of a call", place
             )
@@ -86,7 +85,8 @@ class Telling:
         own = {key: one for key, one in parts.extra.items() if key in known}
         rest = {key: one for key, one in parts.extra.items() if key not in known}
         if not own:
-            keys = [key for key in _objects_in(rest) if rest[key].keys() <= known.keys()]
+            objects = ((key, one) for key, one in rest.items() if one and isinstance(one, dict))
+            keys = [key for key, one in objects if one.keys() <= known.keys()]
             own = rest.pop(keys[0]) if len(keys) == 1 else own
         return parts._replace(input=own, extra=rest) if own else None
 
@@ -128,8 +128,3 @@ class Telling:
         self.any = True
         self.details.clear()
         self._since = end
-
-
-def _objects_in(extra: dict[str, Any]) -> list[str]:
-    """Return the keys of the members that are non-empty objects."""
-    return [key for key, one in extra.items() if one and isinstance(one, dict)]

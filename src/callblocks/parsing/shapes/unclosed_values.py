@@ -17,6 +17,7 @@ Any other unmatched tag stays in the value, and is reported.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,7 +29,10 @@ from callblocks.parsing.line_ends import without_line_end
 if TYPE_CHECKING:
     from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
-__all__ = ("Value", "is_balanced", "part_values", "unmatched", "unmatched_tags")
+__all__ = ("Value", "has_lone_bracket", "is_balanced", "part_values", "unmatched", "unmatched_tags")
+
+_TAG = re.compile(r"<[^<>]*>")
+_LONE_BRACKET = re.compile(r"\A>\r?\n|\n<\Z")
 
 
 class Value(NamedTuple):
@@ -66,8 +70,33 @@ def unmatched_tags(values: Sequence[Value], shape: XmlParameters) -> list[tuple[
         unmatched(value.key)
         for value in values
         if not shape.is_quoted(value.text)
-        and (any(parting.marks(value.text)) or not is_balanced(value.key, value.text))
+        and (
+            any(parting.marks(value.text))
+            or not is_balanced(value.key, value.text)
+            or _has_parts(value, shape)
+        )
     ]
+
+
+def _has_parts(value: Value, shape: XmlParameters) -> bool:
+    """Whether a value holds some of the tags that only together open or close an argument.
+
+    A bracket that is doubled leaves one on a line of its own, beside the tag.
+    """
+    text = value.text
+    if has_lone_bracket(text):
+        return True
+    if "<" not in text:
+        return False
+    rows = (_TAG.findall(value.opening), _TAG.findall(shape.tags.argument_end.name))
+    parts = [tag for row in rows if len(row) > 1 for tag in row]
+    rest = shape.tags.argument_marks.sub("", text) if parts else ""
+    return any(tag in rest for tag in parts)
+
+
+def has_lone_bracket(text: str) -> bool:
+    """Whether a value begins or ends with a line that is nothing but the bracket of a tag."""
+    return _LONE_BRACKET.search(text) is not None
 
 
 def is_balanced(key: str, text: str) -> bool:

@@ -41,6 +41,7 @@ __all__ = ("XmlCall",)
 
 _CDATA = re.compile(r"\s*<!\[CDATA\[")
 _ELEMENT = re.compile(r"<[A-Za-z_][\w.-]{0,60}>")
+_ATTRIBUTE = re.compile(r"\s[\w:.-]{1,60}=")
 _TURN_END = re.compile(rf"\s*(?:(?:{'|'.join(map(re.escape, TURN_ENDS))})\s*)+")
 _CDATA_END = re.compile(r"\]\]>\s*\Z")
 
@@ -257,6 +258,8 @@ class XmlCall:
         block = self._block
         self.note_spelling(self._tags.argument, opening)
         key = self._key = self._key_in(opening)
+        if not key or (opening.count('"') % 2 and _ATTRIBUTE.search(opening)):
+            self.repair("misspelt-tag", f"{opening!r:.80} does not name its argument as it should")
         block.input("".join(self._unsaid))
         if opening.endswith("/>"):
             return (yield from self._read_empty(key, opening))
