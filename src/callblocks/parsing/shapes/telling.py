@@ -7,8 +7,9 @@ the previous one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Any, cast
 
 from callblocks.model.events import Text
 from callblocks.parsing.block import Block
@@ -85,8 +86,7 @@ class Telling:
         own = {key: one for key, one in parts.extra.items() if key in known}
         rest = {key: one for key, one in parts.extra.items() if key not in known}
         if not own:
-            objects = ((key, one) for key, one in rest.items() if one and isinstance(one, dict))
-            keys = [key for key, one in objects if one.keys() <= known.keys()]
+            keys = [key for key, one in rest.items() if one and _has_only(one, known)]
             own = rest.pop(keys[0]) if len(keys) == 1 else own
         return parts._replace(input=own, extra=rest) if own else None
 
@@ -128,3 +128,8 @@ class Telling:
         self.any = True
         self.details.clear()
         self._since = end
+
+
+def _has_only(value: Any, known: Mapping[str, Any]) -> bool:
+    """Return whether a value is an object without other keys than the known ones."""
+    return isinstance(value, dict) and all(key in known for key in cast("dict[str, Any]", value))
