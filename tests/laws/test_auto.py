@@ -67,7 +67,8 @@ def is_named(path: Path) -> bool:
     """Whether `auto` takes the text for what it is, or for what reads exactly the same.
 
     A text in the spelling of another version is that version's, and what is read as another
-    dialect's is that one's: there only the calls count.
+    dialect's is that one's: there only the calls count. A damaged call need not be read where a
+    problem reports it.
     """
     text, name = content(path), path.parent.name
     given = {"in_code_fences": True} | options(path)
@@ -75,6 +76,8 @@ def is_named(path: Path) -> bool:
     is_other = not owners(known) and "another-dialect" in path.stem
     if "another-version" in path.stem or (name in READ_AS_OTHERS and calls(known)):
         return calls(known) == calls(guessed)
+    if path.stem.endswith(("-is-told", "-are-told")) and any(map(is_unread, guessed)):
+        return True
     return is_other or owners(guessed) == owners(known) or unnamed(known) == unnamed(guessed)
 
 
