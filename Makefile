@@ -10,8 +10,8 @@ FUZZ_READY := $(VENV)/.stamp-fuzz
 LLM_READY := $(VENV)/.stamp-llm
 
 # The packages that every other one stands on, and those that guard: each branch is tested.
-CORE := src/callblocks/model/*,src/callblocks/parsing/*,src/callblocks/dialects/*
-GUARDS := src/callblocks/runtime/policy/*,src/callblocks/runtime/approvals/*,src/callblocks/runtime/files/*
+CORE := src/callblocks/core/*,src/callblocks/parsing/*,src/callblocks/dialects/*
+GUARDS := src/callblocks/policy/*,src/callblocks/approvals/*,src/callblocks/guard/files/*
 
 # What is compiled is kept, for there are many processes.
 unexport PYTHONDONTWRITEBYTECODE

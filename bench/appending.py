@@ -19,11 +19,10 @@ from time import perf_counter
 from typing import TypeAlias
 
 from bench.timing import print_table
-from callblocks.model.blocks import Block
-from callblocks.timeline.stores.chain import encode
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.sqlite_file import connect as connect_sqlite
-from callblocks.timeline.stores.store import Store
+from callblocks.core.blocks import Block
+from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.log.sqlite_store import connect as connect_sqlite
+from callblocks.timeline.log.store import Store, encode
 
 __all__ = ("main",)
 

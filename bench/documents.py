@@ -11,10 +11,9 @@ from time import perf_counter
 from typing import get_args
 
 from bench.timing import print_table
-from callblocks.toolkits.rendering.apart import render_apart
-from callblocks.toolkits.rendering.child import make
-from callblocks.toolkits.rendering.outside import Outside
-from callblocks.toolkits.rendering.wire import Given, Job, Kind, Made
+from callblocks.toolkits.documents.render_program import make
+from callblocks.toolkits.documents.render_protocol import Given, Job, Kind, Made, Outside
+from callblocks.toolkits.documents.write_document import render_apart
 from callblocks.tools.context import Context
 
 __all__ = ("main",)

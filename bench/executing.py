@@ -18,14 +18,14 @@ from time import perf_counter
 from typing import Any
 
 from bench.timing import print_table
-from callblocks.model.paths import file_path
-from callblocks.runtime.sandbox.choose import find_sandbox
-from callblocks.runtime.sandbox.sandbox import Job, Missing, Sandbox
+from callblocks.core.paths import file_path
+from callblocks.guard.sandbox.choose import find_sandbox
+from callblocks.guard.sandbox.sandbox import Job, Missing, Sandbox
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.exec.places import TurnPlace
-from callblocks.toolkits.exec.tools import exec_tools
-from callblocks.toolkits.recording import open_recorder
+from callblocks.toolkits.exec.exec_tools import exec_tools
+from callblocks.toolkits.exec.workdir import TurnPlace
 from callblocks.toolkits.turn_files import FolderFiles
+from callblocks.toolkits.turn_tools import open_recorder
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
 

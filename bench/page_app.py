@@ -13,15 +13,14 @@ import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
 from callblocks.models.model import Piece, Request, Spoken
-from callblocks.server.app import make_app
-from callblocks.server.serving import Server, bind
+from callblocks.server.app import Server, bind, make_app
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host, HostSettings
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.recording import open_recorder
+from callblocks.toolkits.turn_tools import open_recorder
 
 __all__ = ("write_long_chat",)
 

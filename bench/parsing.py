@@ -12,7 +12,7 @@ from itertools import pairwise
 from bench.samples import CODE, TOOL, code, many_calls, one_call, prose, thought, tools_of
 from bench.timing import best_of, print_table
 from callblocks import Parser, ToolSpec, dialects
-from callblocks.model.events import Event, Text
+from callblocks.core.events import Event, Text
 
 __all__ = ("every", "main")
 

@@ -14,8 +14,8 @@ from itertools import cycle, islice
 
 from bench.samples import prose
 from bench.timing import best_of, print_table
-from callblocks.model.blocks import Block, Entry
-from callblocks.model.specs import ToolSpec
+from callblocks.core.blocks import Block, Entry
+from callblocks.core.specs import ToolSpec
 from callblocks.views.model_view.neutral import Neutral, restore
 from callblocks.views.model_view.view import ModelView, render
 

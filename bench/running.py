@@ -15,13 +15,13 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.timing import best_of, print_table
-from callblocks.model.calls import Call
+from callblocks.core.calls import Call
+from callblocks.guard.sandbox.choose import find_sandbox
+from callblocks.guard.sandbox.sandbox import Job, Missing
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.sandbox.choose import find_sandbox
-from callblocks.runtime.sandbox.sandbox import Job, Missing
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 

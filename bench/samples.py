@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from callblocks import Call, ToolSpec, dialects
-from callblocks.model.errors import Unwritable
+from callblocks.core.errors import Unwritable
 
 __all__ = ("CODE", "TOOL", "code", "many_calls", "one_call", "prose", "thought", "tools_of")
 

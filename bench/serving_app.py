@@ -20,8 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from callblocks.models.model import Piece, Request, Spoken
-from callblocks.server.app import make_app
-from callblocks.server.serving import Server, bind
+from callblocks.server.app import Server, bind, make_app
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host, HostSettings
 

@@ -15,9 +15,9 @@ from statistics import median
 from time import perf_counter
 
 from bench.timing import print_table
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.net.client import Client
-from callblocks.toolkits.web.tools import WebSettings, web_tools
+from callblocks.guard.files.root import Root
+from callblocks.guard.net.client import Client
+from callblocks.toolkits.web.web_tools import WebSettings, web_tools
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
 

@@ -20,14 +20,14 @@ import msgspec
 
 from bench.timing import print_table
 from bench.workspace_office import Sizes, fill_office
-from callblocks.model.catalogue import CATALOGUE
-from callblocks.model.outcomes import Artifact
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.net.client import Client
-from callblocks.runtime.sandbox.sandbox import Limits
+from callblocks.core.outcomes import Artifact
+from callblocks.core.specs import CATALOGUE
+from callblocks.guard.files.root import Root
+from callblocks.guard.net.client import Client
+from callblocks.guard.sandbox.sandbox import Limits
+from callblocks.toolkits.office.open_office import EXAMPLES
 from callblocks.toolkits.standard import standard_tools
-from callblocks.toolkits.terminal import terminal_tools
-from callblocks.toolkits.workspace.examples import EXAMPLES
+from callblocks.toolkits.terminal_tools import terminal_tools
 from callblocks.tools.context import Context
 from callblocks.tools.registry import Registry
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from callblocks.toolkits.workspace.entered import Cell
-from callblocks.toolkits.workspace.local.database import database
-from callblocks.toolkits.workspace.local.sheet_file import SheetTables, make_sheet_file
-from callblocks.toolkits.workspace.local.task_file import TaskFile, now
-from callblocks.toolkits.workspace.sample.laying import lay_office
+from callblocks.toolkits.office.local.database import database
+from callblocks.toolkits.office.local.sheet_file import SheetTables, make_sheet_file
+from callblocks.toolkits.office.local.tasks import TaskFile, now
+from callblocks.toolkits.office.sample.sample_office import lay_office
+from callblocks.toolkits.office.tools.cells import Cell
 
 __all__ = ("WORDS", "Sizes", "fill_office")
 

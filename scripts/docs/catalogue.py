@@ -10,14 +10,13 @@ from tempfile import TemporaryDirectory
 from markdown import code, fence, spaced, table
 from running import parameter_rows
 
+from callblocks.core.specs import CATALOGUE
 from callblocks.dialects import TAUGHT, dialects
-from callblocks.model.catalogue import CATALOGUE
+from callblocks.guard.files.root import Root
 from callblocks.parser import parse
 from callblocks.parsing.dialect import Dialect
-from callblocks.runtime.files.root import Root
+from callblocks.toolkits.office.open_office import GOOGLE_METHODS, SERVICES, example_call
 from callblocks.toolkits.standard import standard_tools
-from callblocks.toolkits.workspace.catalogue import GOOGLE_METHODS, SERVICES
-from callblocks.toolkits.workspace.examples import example_call
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 

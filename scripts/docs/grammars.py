@@ -7,9 +7,9 @@ from pathlib import Path
 
 from markdown import code, fence, sentence, table
 
-from callblocks.cli.tools_file import SAMPLE_TOOLS
+from callblocks.cli.options.tool_setup import SAMPLE_TOOLS
+from callblocks.core.calls import Call
 from callblocks.dialects import FAMILIES, aliases_of, dialects, groups_of, members_of
-from callblocks.model.calls import Call
 from callblocks.parsing.dialect import Dialect
 
 __all__ = ("conformance_page", "family_sections", "family_table", "group_table", "thought_table")

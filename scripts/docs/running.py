@@ -9,19 +9,19 @@ from tempfile import TemporaryDirectory
 import msgspec
 from markdown import amount, code, drawing, mark, spaced, table
 
-from callblocks.model.failures import FAILURES
-from callblocks.runtime.files.protected import PROTECTED
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.policy.check_policy import FINDINGS
-from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.core.outcomes import FAILURES
+from callblocks.guard.files.protected import PROTECTED
+from callblocks.guard.files.root import Root
+from callblocks.policy.lint import FINDINGS
+from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
-from callblocks.toolkits.react import react_tools
-from callblocks.toolkits.rendering.places import TurnPlace
-from callblocks.toolkits.rendering.tools import rendering_tools
+from callblocks.toolkits.documents.document_tools import rendering_tools
+from callblocks.toolkits.documents.write_document import TurnPlace
+from callblocks.toolkits.react_tools import react_tools
 from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.turn_files import FolderFiles
-from callblocks.tools import traits
+from callblocks.tools import tool as traits
 from callblocks.tools.tool import Tool
 
 __all__ = (

@@ -44,14 +44,14 @@ from talking import (
 
 import callblocks
 from callblocks import Limits, dialects
-from callblocks.cli.tools_file import SAMPLE_TOOLS
-from callblocks.model import errors
-from callblocks.model.blocks import TYPES
-from callblocks.model.catalogue import CATALOGUE
-from callblocks.model.events import Event
-from callblocks.parsing.codes import GENERAL_CODES
-from callblocks.timeline.codes import TIMELINE_CODES
-from callblocks.views.about import abilities
+from callblocks.cli.options.tool_setup import SAMPLE_TOOLS
+from callblocks.core import errors
+from callblocks.core.blocks import TYPES
+from callblocks.core.events import Event
+from callblocks.core.specs import CATALOGUE
+from callblocks.parsing.engine.ids import GENERAL_CODES
+from callblocks.timeline.timeline import TIMELINE_CODES
+from callblocks.views.terminal.dialect_table import abilities
 
 __all__ = ("TABLES",)
 

@@ -9,15 +9,16 @@ from typing import Any, get_args
 import msgspec
 from markdown import about, amount, code, drawing, spaced, table
 
-from callblocks.cli.chat_words import COMMANDS
-from callblocks.model.turn_events import TurnEvent
-from callblocks.models import opening, prompt_formats
-from callblocks.models.codes import MODEL_CODES
-from callblocks.models.opening import MODEL_FORMS
-from callblocks.server.faults import FAULTS
-from callblocks.server.metrics import Metrics
+from callblocks.cli.chat.chat_input import COMMANDS
+from callblocks.core.turn_events import TurnEvent
+from callblocks.models import model as prompt_formats
+from callblocks.models import open_model as opening
+from callblocks.models.model import MODEL_CODES
+from callblocks.models.open_model import MODEL_FORMS
+from callblocks.server.http.faults import FAULTS
+from callblocks.server.http.metrics import Metrics
 from callblocks.server.routes import ENDPOINTS
-from callblocks.session.ending import TURN_CODES
+from callblocks.session.event_gate import TURN_CODES
 
 __all__ = (
     "chat_commands",

@@ -21,19 +21,19 @@ import msgspec
 from samples import CALLS, RESULTS, SECRETS, SIZES
 from timelines import TIMELINES
 
-from callblocks.model.blocks import Entry
-from callblocks.model.redaction import redact
-from callblocks.model.shown import format_size, show_call, show_result
-from callblocks.model.turn_events import TurnEvent
+from callblocks.core.blocks import Entry
+from callblocks.core.call_text import format_size, show_call, show_result
+from callblocks.core.redaction import redact
+from callblocks.core.turn_events import TurnEvent
 from callblocks.parser import parse
-from callblocks.views.chat import Broken, Chat, Item
-from callblocks.views.grouping import Entry as GroupEntry
-from callblocks.views.grouping import Group, Validation, draw
-from callblocks.views.timeline.chat import Batch, grouped, shown
-from callblocks.views.turn_chat import TurnChat
-from callblocks.views.ui.chunks import VERSIONS, Chunk, Version
-from callblocks.views.ui.reduced import reduced
-from callblocks.views.ui.stream import UiStream
+from callblocks.views.chat.chat import BrokenBlock, Chat, Item
+from callblocks.views.chat.groups import CallGroup, Validation, draw
+from callblocks.views.chat.groups import GroupedCall as GroupEntry
+from callblocks.views.chat.timeline_chat import Batch, grouped, shown
+from callblocks.views.chat.turn_chat import TurnChat
+from callblocks.views.ui.ai_sdk.messages import reduced
+from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "web" / "corpus"
@@ -78,7 +78,7 @@ def stream(events: list[TurnEvent], is_drawn: bool) -> dict[str, Any]:
         turn, chat = TurnChat(), Chat()
         for event in events:
             chat.feed(turn.feed(event))
-        found["batches"] = [draw(item) for item in chat.close() if isinstance(item, Group)]
+        found["batches"] = [draw(item) for item in chat.close() if isinstance(item, CallGroup)]
     return found
 
 
@@ -127,11 +127,11 @@ def _items(items: Iterable[Item]) -> Iterator[dict[str, Any]]:
         match item:
             case str():
                 yield {"prose": item}
-            case Group(entries=entries):
+            case CallGroup(entries=entries):
                 yield {"entries": [*map(_plain, entries)], "drawn": draw(item)}
             case Validation(text=text):
                 yield {"validation": text, "drawn": draw(item)}
-            case Broken(text=text, code=code, detail=detail):
+            case BrokenBlock(text=text, code=code, detail=detail):
                 yield {"broken": text, "code": code, "detail": detail}
             case _:
                 raise AssertionError(item)
@@ -143,7 +143,7 @@ def _results() -> Iterator[dict[str, Any]]:
             text = show_result(given)[0]
             entry = GroupEntry(f"{name}()", text, failed)
             for width in WIDTHS:
-                drawn = draw(Group([entry]), width=width)[1:]
+                drawn = draw(CallGroup([entry]), width=width)[1:]
                 yield {
                     "name": name,
                     "given": given,

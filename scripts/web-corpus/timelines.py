@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from callblocks.model.blocks import Block
+from callblocks.core.blocks import Block
 
 __all__ = ("TIMELINES",)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from callblocks.model.calls import Call
-from callblocks.model.events import CallReady, CallStarted, Event, Malformed, Text
-from callblocks.model.outcomes import Artifact, Failure, Outcome
-from callblocks.model.turn_events import (
+from callblocks.core.calls import Call
+from callblocks.core.events import CallReady, CallStarted, Event, Malformed, Text
+from callblocks.core.outcomes import Artifact, Failure, Outcome
+from callblocks.core.turn_events import (
     CallAnswered,
     CallAsked,
     CallBegan,

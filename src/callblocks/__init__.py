@@ -6,43 +6,44 @@ from typing import TYPE_CHECKING, Any
 from callblocks.dialects import dialects, find_more, register_dialect
 
 if TYPE_CHECKING:
-    from callblocks.model.calls import Call, Result
-    from callblocks.model.errors import ToolError
-    from callblocks.model.outcomes import Failure, Outcome
-    from callblocks.model.specs import ToolSpec
-    from callblocks.models.endpoint import EndpointSettings
-    from callblocks.models.opening import open_model
+    from callblocks.core.calls import Call, Result
+    from callblocks.core.errors import ToolError
+    from callblocks.core.outcomes import Failure, Outcome
+    from callblocks.core.specs import ToolSpec
+    from callblocks.guard.files.root import Root
+    from callblocks.models.open_model import open_model
+    from callblocks.models.openai.endpoint import EndpointSettings
     from callblocks.parser import Parser, conversion, convert, parse
     from callblocks.parsing.limits import Limits
-    from callblocks.runtime.files.root import Root
-    from callblocks.runtime.policy.policy import Policy
-    from callblocks.runtime.policy.rules import Rule
+    from callblocks.policy.policy import Policy
+    from callblocks.policy.rules import Rule
     from callblocks.runtime.runtime import Runtime
+    from callblocks.session.model_choice import SessionSettings
     from callblocks.session.session import Session
-    from callblocks.session.settings import SessionSettings
     from callblocks.timeline.recorder import Recorder
     from callblocks.timeline.timeline import Timeline
-    from callblocks.toolkits.react import react_tools
-    from callblocks.toolkits.recording import open_recorder
+    from callblocks.toolkits.react_tools import react_tools
+    from callblocks.toolkits.turn_tools import open_recorder
     from callblocks.tools.context import Context
     from callblocks.tools.declare import tool
     from callblocks.tools.registry import Registry
-    from callblocks.views.delimiter import (
-        SCISSORS_CAT_DELIMITER,
-        DelimiterParser,
-        parse_llm_output,
-        validate_tool_call,
-    )
-    from callblocks.views.emoji_brackets import parse_emoji_brackets
-    from callblocks.views.model_view.view import ModelView
-    from callblocks.views.tool_events import (
+    from callblocks.views.chat.tool_blocks import (
         MAX_TOOL_RESULT_DISPLAY_CHARS,
         ToolTraceEntry,
         complete_pending_tool_block,
         format_tool_combined,
         format_tool_started,
     )
-    from callblocks.views.ui_stream import create_stream_chunks, parse_markdown_into_chunks
+    from callblocks.views.model_view.view import ModelView
+    from callblocks.views.text.spec_functions import (
+        SCISSORS_CAT_DELIMITER,
+        DelimiterParser,
+        create_stream_chunks,
+        parse_emoji_brackets,
+        parse_llm_output,
+        parse_markdown_into_chunks,
+        validate_tool_call,
+    )
 
 __all__ = (
     "MAX_TOOL_RESULT_DISPLAY_CHARS",
@@ -91,45 +92,45 @@ __all__ = (
 __version__ = "0.11.0"
 
 _HOMES = {
-    "MAX_TOOL_RESULT_DISPLAY_CHARS": "views.tool_events",
-    "SCISSORS_CAT_DELIMITER": "views.delimiter",
-    "Call": "model.calls",
+    "MAX_TOOL_RESULT_DISPLAY_CHARS": "views.chat.tool_blocks",
+    "SCISSORS_CAT_DELIMITER": "views.text.spec_functions",
+    "Call": "core.calls",
     "Context": "tools.context",
-    "DelimiterParser": "views.delimiter",
-    "EndpointSettings": "models.endpoint",
-    "Failure": "model.outcomes",
+    "DelimiterParser": "views.text.spec_functions",
+    "EndpointSettings": "models.openai.endpoint",
+    "Failure": "core.outcomes",
     "Limits": "parsing.limits",
     "ModelView": "views.model_view.view",
-    "Outcome": "model.outcomes",
+    "Outcome": "core.outcomes",
     "Parser": "parser",
-    "Policy": "runtime.policy.policy",
+    "Policy": "policy.policy",
     "Recorder": "timeline.recorder",
     "Registry": "tools.registry",
-    "Result": "model.calls",
-    "Root": "runtime.files.root",
-    "Rule": "runtime.policy.rules",
+    "Result": "core.calls",
+    "Root": "guard.files.root",
+    "Rule": "policy.rules",
     "Runtime": "runtime.runtime",
     "Session": "session.session",
-    "SessionSettings": "session.settings",
+    "SessionSettings": "session.model_choice",
     "Timeline": "timeline.timeline",
-    "ToolError": "model.errors",
-    "ToolSpec": "model.specs",
-    "ToolTraceEntry": "views.tool_events",
-    "complete_pending_tool_block": "views.tool_events",
+    "ToolError": "core.errors",
+    "ToolSpec": "core.specs",
+    "ToolTraceEntry": "views.chat.tool_blocks",
+    "complete_pending_tool_block": "views.chat.tool_blocks",
     "conversion": "parser",
     "convert": "parser",
-    "create_stream_chunks": "views.ui_stream",
-    "format_tool_combined": "views.tool_events",
-    "format_tool_started": "views.tool_events",
-    "open_model": "models.opening",
-    "open_recorder": "toolkits.recording",
+    "create_stream_chunks": "views.text.spec_functions",
+    "format_tool_combined": "views.chat.tool_blocks",
+    "format_tool_started": "views.chat.tool_blocks",
+    "open_model": "models.open_model",
+    "open_recorder": "toolkits.turn_tools",
     "parse": "parser",
-    "parse_emoji_brackets": "views.emoji_brackets",
-    "parse_llm_output": "views.delimiter",
-    "parse_markdown_into_chunks": "views.ui_stream",
-    "react_tools": "toolkits.react",
+    "parse_emoji_brackets": "views.text.spec_functions",
+    "parse_llm_output": "views.text.spec_functions",
+    "parse_markdown_into_chunks": "views.text.spec_functions",
+    "react_tools": "toolkits.react_tools",
     "tool": "tools.declare",
-    "validate_tool_call": "views.delimiter",
+    "validate_tool_call": "views.text.spec_functions",
 }
 
 # Names that need an extra to be imported at all.
@@ -150,7 +151,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: the command line must start at once."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from callblocks.model.extras import needing
+    from callblocks.core.extras import needing
 
     with needing(_EXTRAS.get(name, ""), f"{__name__}.{name}"):
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -16,22 +16,15 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import TypedDict, Unpack
 
-from callblocks.dialects import (
-    dialect_of,
-    dialects,
-    members_of,
-    near_names,
-    registered_dialects,
-)
-from callblocks.model.errors import CallerError, UnknownDialect, Unwritable
-from callblocks.model.specs import ToolSpecs, specs_by_name
+from callblocks.core.errors import CallerError, UnknownDialect, Unwritable
+from callblocks.core.specs import ToolSpecs, specs_by_name
+from callblocks.dialects import dialect_of, dialects, members_of, near_names, registered_dialects
 from callblocks.parsing.conversion import Conversion
 from callblocks.parsing.conversion import conversion as write_parsed
-from callblocks.parsing.dialect import Dialect, with_fallbacks
-from callblocks.parsing.engine import Engine
+from callblocks.parsing.dialect import Dialect, Parsed, with_fallbacks
+from callblocks.parsing.engine.openers import InFences
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.openers import InFences
-from callblocks.parsing.parsed import Parsed
+from callblocks.parsing.loop import Engine
 
 __all__ = (
     "AUTO",

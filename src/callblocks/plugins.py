@@ -17,7 +17,7 @@ import sys
 import warnings
 from functools import cache
 
-from callblocks.model.errors import CallerError
+from callblocks.core.errors import CallerError
 
 __all__ = (
     "DIALECTS",

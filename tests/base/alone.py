@@ -15,7 +15,7 @@ import pytest
 
 import callblocks
 from callblocks.cli.main import EXTRAS, cli
-from callblocks.model.extras import MissingExtra
+from callblocks.core.extras import MissingExtra
 
 TEXT = "Look. 🛠️[read-file notes.txt]\n🛠️[/end]"
 TOOL = {

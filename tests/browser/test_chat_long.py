@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from callblocks.model.blocks import Block
+from callblocks.core.blocks import Block
 from support.browser import PHONE, Watch
 from support.site import Site, open_site
 

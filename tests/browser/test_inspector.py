@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from callblocks.model.blocks import Block
+from callblocks.core.blocks import Block
 from support.browser import PHONE, Watch, watched
 from support.site import Site, open_site
 

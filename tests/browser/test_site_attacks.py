@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser.payloads import PAYLOADS
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Artifact, Failure, Notice, Outcome
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.recording import open_recorder
+from callblocks.toolkits.turn_tools import open_recorder
 from support.browser import Watch
 from support.harm import assert_harmless, open_all_folds, watch_harm
 from support.site import Site

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.recording import open_recorder
+from callblocks.toolkits.turn_tools import open_recorder
 from support.browser import Watch
 from support.site import Site
 from support.states import ask

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from callblocks import parse
-from callblocks.model.events import CallStarted, Event, Malformed, Reasoning, Text
-from callblocks.parsing.parsed import Parsed
-from callblocks.parsing.same import same
+from callblocks.core.events import CallStarted, Event, Malformed, Reasoning, Text
+from callblocks.core.json_values import same
+from callblocks.parsing.dialect import Parsed
 from conformance.vectors import Case
 
 __all__ = ("difference", "options", "read")

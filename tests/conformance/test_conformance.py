@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.events import CallReady, Event, join
+from callblocks.core.events import CallReady, Event, join
 from conformance.agreeing import difference, options
 from conformance.reasons import AGREED, REASONS
 from conformance.vectors import Case, cases, unflagged

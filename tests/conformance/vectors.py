@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from callblocks import dialects
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.engine import Setting
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.loop import Setting
 from support.pages import ROOT
 
 __all__ = ("FOLDER", "Case", "cases", "unflagged")

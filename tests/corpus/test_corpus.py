@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from callblocks.model.events import join
+from callblocks.core.events import join
 from callblocks.parser import AUTO
 from support.corpus import CASES, CORPUS, cases_of, content, naming, options
 from support.reading import NAMES, alike, cut, lines, read

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import Call, Parser, parse
-from callblocks.model.events import Event
+from callblocks.core.events import Event
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.grammar import Kind
+from callblocks.parsing.grammar.grammar import Kind
 from support.examples import Examples
 from support.guidance import accepts
 from support.pages import ROOT, CodeBlock, code_blocks

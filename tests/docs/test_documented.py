@@ -13,40 +13,39 @@ import pytest
 
 import callblocks
 from callblocks import Parser, dialects
-from callblocks.cli.chat_words import COMMANDS as CHAT_COMMANDS
+from callblocks.cli.chat.chat_input import COMMANDS as CHAT_COMMANDS
 from callblocks.cli.main import cli
-from callblocks.model import errors
-from callblocks.model.blocks import TYPES
-from callblocks.model.events import Event
-from callblocks.model.failures import FAILURES
-from callblocks.model.turn_events import Status, TurnEvent
-from callblocks.models.codes import MODEL_CODES
-from callblocks.models.endpoint import EndpointSettings
-from callblocks.models.opening import MODEL_FORMS
-from callblocks.models.prompt_formats import PROMPT_FORMATS
-from callblocks.parsing.codes import GENERAL_CODES
-from callblocks.runtime.policy.check_policy import FINDINGS
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.sandbox.sandbox import Limits as SandboxLimits
-from callblocks.server.faults import FAULTS
-from callblocks.server.metrics import Metrics
+from callblocks.core import errors
+from callblocks.core.blocks import TYPES
+from callblocks.core.events import Event
+from callblocks.core.outcomes import FAILURES
+from callblocks.core.turn_events import Status, TurnEvent
+from callblocks.guard.sandbox.sandbox import Limits as SandboxLimits
+from callblocks.models.model import MODEL_CODES, PROMPT_FORMATS
+from callblocks.models.open_model import MODEL_FORMS
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.parsing.engine.ids import GENERAL_CODES
+from callblocks.policy.lint import FINDINGS
+from callblocks.policy.rules import Rule
+from callblocks.server.http.faults import FAULTS
+from callblocks.server.http.metrics import Metrics
 from callblocks.server.routes import ENDPOINTS
 from callblocks.server.settings import ServerSettings
-from callblocks.session.ending import TURN_CODES
+from callblocks.session.event_gate import TURN_CODES
 from callblocks.session.host import HostSettings
-from callblocks.session.settings import SessionSettings
-from callblocks.session.team_settings import Member
-from callblocks.timeline.codes import TIMELINE_CODES
-from callblocks.timeline.emitting.digest import FIELDS
-from callblocks.timeline.emitting.exec_results import EMBEDDED
-from callblocks.timeline.emitting.fitting import TEXT
-from callblocks.timeline.emitting.shapes import SHAPES
-from callblocks.timeline.emitting.web_results import PAGE_TEXT, ROW_TEXT, SOURCE_TEXT
-from callblocks.timeline.reading.finding import MAX_TEXT
-from callblocks.timeline.reading.reading import MAX_PATHS, MAX_TOKENS
-from callblocks.timeline.rounds import CacheSettings
+from callblocks.session.model_choice import SessionSettings
+from callblocks.session.team_file import Member
+from callblocks.timeline.codec.call_blocks import SHAPES
+from callblocks.timeline.codec.call_stamp import TEXT
+from callblocks.timeline.codec.exec_results import EMBEDDED
+from callblocks.timeline.codec.file_blocks import FIELDS
+from callblocks.timeline.codec.plain_results import PAGE_TEXT, ROW_TEXT, SOURCE_TEXT
+from callblocks.timeline.recall.lookup import MAX_TEXT
+from callblocks.timeline.recall.read import MAX_PATHS, MAX_TOKENS
+from callblocks.timeline.timeline import TIMELINE_CODES
+from callblocks.timeline.timeline_state import CacheSettings
 from callblocks.tools.declare import Options
-from callblocks.tools.traits import KINDS, TRAITS
+from callblocks.tools.tool import KINDS, TRAITS
 from support.pages import PAGES, ROOT
 from support.sources import nodes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from callblocks import Call
-from callblocks.cli.question import choice_rows, prompt_line, question_rows
-from callblocks.runtime.asking import Question
-from callblocks.runtime.files.root import Root
+from callblocks.approvals.question import Question
+from callblocks.cli.terminal.ask import choice_rows, prompt_line, question_rows
+from callblocks.guard.files.root import Root
 from callblocks.toolkits.standard import standard_tools
 from callblocks.views.rows import plain
 from support.pages import ROOT, code_blocks

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callblocks import dialects
-from callblocks.model.extras import EXTRAS
+from callblocks.core.extras import EXTRAS
 from support.pages import PAGES, ROOT, code_blocks
 
 README = ROOT / "README.md"

@@ -15,18 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callblocks.cli.question import question_rows
-from callblocks.model.errors import ToolError
-from callblocks.model.redaction import REDACTED, mask, redact
-from callblocks.model.secret_values import mask_secrets
-from callblocks.model.verdicts import verdict_of
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approvals.faults import HiddenCall
-from callblocks.runtime.asking import Question
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.approvals.approval import HiddenCall
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import Question
+from callblocks.cli.terminal.ask import question_rows
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import verdict_of
+from callblocks.core.redaction import REDACTED, mask, mask_secrets, redact
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.tools.declare import tool
-from callblocks.views.exact import exact
+from callblocks.views.rows import exact
 from support.running import call, run_one
 from support.serving import Running, posted, running_server
 

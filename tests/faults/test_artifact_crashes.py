@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.timeline.artifacts.artifacts import Artifacts
 
 CONTENT = b"hello " * 50_000
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -21,7 +21,7 @@ STEPS = ("mkdir", "open", "write", "fsync", "rename")
 
 PROGRAM = """
 import os, signal, sys
-from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.timeline.artifacts.artifacts import Artifacts
 
 folder, step, number, when = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 done, real, write = 0, getattr(os, step), os.write

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.journal import Entry, Journal
-from callblocks.runtime.turn import Turn
+from callblocks.core.outcomes import Outcome
+from callblocks.runtime.journal import Journal, JournalEntry
+from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.running import call, run_one
@@ -21,7 +21,7 @@ PROGRAM = """
 import os, signal, sys
 from callblocks.tools.declare import tool
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.turn import Turn
+from callblocks.runtime.turn_scope import Turn
 from support.running import call, run_one
 
 journal_path, effects, when = sys.argv[1:]
@@ -76,7 +76,7 @@ class Scene:
         finally:
             journal.close()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         journal = Journal(self.journal)
         try:
             return journal.entries()

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.sandbox.sandbox import MIB
-from callblocks.toolkits.exec.tools import ExecLimits
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.sandbox.sandbox import MIB
+from callblocks.toolkits.exec.exec_tools import ExecLimits
 from support.executing import ALLOW_CODE, PYTHON, SHELL, code_tools, contract, execute
 from support.recording import Session, a_session
 from support.running import call
@@ -220,7 +220,7 @@ def test_there_is_no_network(session: Session):
 
 def test_a_run_that_is_stopped_leaves_nothing(session: Session):
     from callblocks.runtime.runtime import Runtime
-    from callblocks.runtime.turn import Turn
+    from callblocks.runtime.turn_scope import Turn
     from callblocks.tools.registry import Registry
 
     turn = Turn("turn_1")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.finding.apart import read_apart
-from callblocks.toolkits.finding.kinds import Kind
+from callblocks.core.errors import ToolError
+from callblocks.guard.files.root import Root
+from callblocks.toolkits.search.chunks import Kind
+from callblocks.toolkits.search.reader_process import read_apart
 from callblocks.tools.context import Context
 from support.finding_files import Finding, docx_with, pdf_objects
 

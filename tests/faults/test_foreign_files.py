@@ -21,26 +21,25 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.parsing.yaml_core import YamlError
-from callblocks.parsing.yaml_core import load as load_yaml
-from callblocks.runtime.files.root import Root
-from callblocks.timeline.keeping import wholeness
-from callblocks.toolkits.finding.chunks import MOST, Part
-from callblocks.toolkits.finding.csv_rows import read_csv
-from callblocks.toolkits.finding.markdown import read_markdown as search_markdown
-from callblocks.toolkits.rendering.formulas import formula_mathml
-from callblocks.toolkits.rendering.pictures import picture
-from callblocks.toolkits.web.robots_rules import read_rules
-from callblocks.toolkits.workspace.html_text import html_text
-from callblocks.toolkits.workspace.local.mail_resource import (
+from callblocks.core.errors import ToolError
+from callblocks.guard.files.root import Root
+from callblocks.parsing.values.yaml_core import YamlError
+from callblocks.parsing.values.yaml_core import load as load_yaml
+from callblocks.timeline.artifacts import validate as wholeness
+from callblocks.toolkits.documents.formulas import formula_mathml
+from callblocks.toolkits.documents.pdf import picture
+from callblocks.toolkits.office.local.mail.mail_resource import (
     Damaged,
     header_values,
     payload_of,
     read_mail,
 )
-from callblocks.toolkits.workspace.local.office import LocalOffice
-from callblocks.toolkits.workspace.mail_text import text_of_mail
+from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.mail_text import html_text, text_of_mail
+from callblocks.toolkits.search.chunks import MOST, Part
+from callblocks.toolkits.search.text_readers import read_csv
+from callblocks.toolkits.search.text_readers import read_markdown as search_markdown
+from callblocks.toolkits.web.fetch import read_rules
 from support.google.calling import Calling
 from support.limited import at_most
 

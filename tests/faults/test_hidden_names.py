@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.files.root import Root
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.toolkits.standard import standard_tools
 from support.offices import copy_office
 from support.running import run_one

@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import ModelError
-from callblocks.models.chat_endpoint import ChatEndpoint
-from callblocks.models.codes import MODEL_CODES
-from callblocks.models.completion_endpoint import CompletionEndpoint
-from callblocks.models.endpoint import EndpointSettings
-from callblocks.models.model import Piece, Spoken, Stopped
+from callblocks.core.errors import ModelError
+from callblocks.models.model import MODEL_CODES, Piece, Spoken, Stopped
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoints import ChatEndpoint, CompletionEndpoint
 from support.model_replies import HELLO, reply_of, spoken
 from support.model_server import DONE, ModelServer, Step, chat_chunk, chat_events, event
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from callblocks.model.errors import ModelError
-from callblocks.models.chat_endpoint import ChatEndpoint
-from callblocks.models.context_faults import is_context_full
-from callblocks.models.endpoint import EndpointSettings
-from callblocks.models.known_servers import SERVERS
-from callblocks.models.opening import locate, open_model
+from callblocks.core.errors import ModelError
+from callblocks.models.open_model import locate, open_model
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoint_faults import is_context_full
+from callblocks.models.openai.endpoints import ChatEndpoint
+from callblocks.models.openai.known_servers import SERVERS
 from support.model_replies import reply_of
 from support.model_server import ModelServer, event
 

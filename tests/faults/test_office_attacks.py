@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.finding.store import PLACE, use_store
-from callblocks.toolkits.workspace.local import database
-from callblocks.toolkits.workspace.local.office import LocalOffice
+from callblocks.core.errors import ToolError
+from callblocks.guard.files.root import Root
+from callblocks.toolkits.office.local import database
+from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.search.index import PLACE, use_store
 from support.google.calling import Calling, drop_mail
 from support.roots import snapshot
 
@@ -370,7 +370,7 @@ def test_a_mail_is_sent_also_where_the_index_cannot_say_so(
     def busy(_self: object, _id: str) -> object:
         raise ToolError("busy", "the index is held")
 
-    monkeypatch.setattr("callblocks.toolkits.workspace.local.mail.LocalMail._row", busy)
+    monkeypatch.setattr("callblocks.toolkits.office.local.mail.mail.LocalMail._row", busy)
     assert world.call("gmail_send", to="ada@example.org", subject="s", body="b")["id"]
 
 
@@ -755,7 +755,7 @@ def test_a_forged_page_token_is_refused_or_the_end(world: World, tool: str) -> N
 WRITER = """
     import sys
     from pathlib import Path
-    from callblocks.toolkits.workspace.local.office import LocalOffice
+    from callblocks.toolkits.office.local.office import LocalOffice
 
     office, tag = LocalOffice(Path(sys.argv[1])), sys.argv[2]
     sheet, document = sys.argv[3:]

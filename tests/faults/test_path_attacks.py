@@ -22,12 +22,12 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.runtime.files import replace as replacing
-from callblocks.runtime.files.limits import FileLimits
-from callblocks.runtime.files.openat import Opener
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.files import file_tools
+from callblocks.core.errors import ToolError
+from callblocks.guard.files import atomic_write as replacing
+from callblocks.guard.files.open_below import Opener
+from callblocks.guard.files.root import Root
+from callblocks.guard.files.workspace_path import FileLimits
+from callblocks.toolkits.file_tools import file_tools
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
 from support.roots import code_of, each_opener, open_files, snapshot

@@ -17,17 +17,17 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Question
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.policy.facts import PATHS
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.progress import Began, Progress
-from callblocks.toolkits.files import file_tools
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import Answer, Question
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.files.root import Root
+from callblocks.policy.facts import PATHS
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.turn_scope import Began, Progress
+from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.standard import standard_tools
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool

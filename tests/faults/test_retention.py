@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.approvals.book import ApprovalBook
+from callblocks.core.outcomes import Outcome
 from callblocks.runtime.journal import Intent, Journal
-from callblocks.timeline.layout import APPROVALS, JOURNAL
+from callblocks.timeline.timeline import APPROVALS, JOURNAL
 from support.speaking import Replies, some_host
 
 LONG_AGO = 1_000_000_000.0

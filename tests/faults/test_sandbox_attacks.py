@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from callblocks.runtime.sandbox.sandbox import MIB, Limits, Sandbox
+from callblocks.guard.sandbox.sandbox import MIB, Limits, Sandbox
 from support.attacks import ATTACKS, NETWORKED, Attack
 from support.sandboxes import Host, Ran, groups, host, run, sandbox_named, strangers
 

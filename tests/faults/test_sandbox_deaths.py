@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.runtime.sandbox.plan import Plan, start
-from callblocks.runtime.sandbox.sandbox import MIB, Limits
+from callblocks.guard.sandbox.launch_plan import Plan, start
+from callblocks.guard.sandbox.sandbox import MIB, Limits
 from support.sandboxes import run, sandbox_named
 
 _IMPORTS = """
 import asyncio, concurrent.futures.thread, hashlib, os, resource, sys, tarfile
-from callblocks.runtime.sandbox.bubblewrap import Bubblewrap
-from callblocks.runtime.sandbox.sandbox import MIB, Job, Limits
+from callblocks.guard.sandbox.bubblewrap import Bubblewrap
+from callblocks.guard.sandbox.sandbox import MIB, Job, Limits
 """
 _HOST = """
-from callblocks.runtime.sandbox.choose import require_sandbox
+from callblocks.guard.sandbox.choose import require_sandbox
 async def go():
     sandbox = await require_sandbox()
     await sandbox.run(Job(argv=("sh", "-c", "echo up; sleep 300 & sleep 300", "MARK")), print_it)
@@ -67,8 +67,8 @@ def test_a_host_that_is_killed_takes_its_job_with_it() -> None:
 
 _PLAN_HOST = """
 import asyncio, os, sys
-from callblocks.runtime.sandbox.identity import stranger
-from callblocks.runtime.sandbox.plan import Plan, start
+from callblocks.guard.sandbox.launch_plan import stranger
+from callblocks.guard.sandbox.launch_plan import Plan, start
 inner = "sh -c 'sleep 300; : MARK' &"
 program = f"echo up; setsid {inner} {inner} sleep 300; : MARK"
 async def go():
@@ -96,7 +96,7 @@ def test_what_left_its_parent_dies_with_the_host_too(user: str) -> None:
 
 _BOMB_HOST = """
 async def go():
-    from callblocks.runtime.sandbox.choose import candidates
+    from callblocks.guard.sandbox.choose import candidates
     sandbox = next(one for one in candidates() if one.name == "SANDBOX")
     bomb = "f() { sleep 9 & f & sleep 9; }; f; sleep 9"
     job = Job(argv=("sh", "-c", bomb, "MARK"), limits=Limits(processes=8, memory=64 * MIB))

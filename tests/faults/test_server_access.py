@@ -18,12 +18,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from callblocks.cli.state import TOKEN as TOKEN_FILE
-from callblocks.cli.state import kept_token
-from callblocks.model.errors import CallerError
-from callblocks.server.guard import HEALTH
+from callblocks.cli.options.state_folder import TOKEN as TOKEN_FILE
+from callblocks.cli.options.state_folder import kept_token
+from callblocks.core.errors import CallerError
+from callblocks.server.access import HEALTH
+from callblocks.server.http.protocol import Strangers
 from callblocks.server.pages import is_page
-from callblocks.server.protocol import Strangers
 from callblocks.server.routes import ENDPOINTS
 from callblocks.server.settings import ServerSettings
 from support.serving import Running, posted, running_server

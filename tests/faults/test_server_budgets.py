@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from callblocks.model.turn_events import CallEnded, CallTold, TurnEvent
-from callblocks.runtime.budgets import Budgets
+from callblocks.core.turn_events import CallEnded, CallTold, TurnEvent
+from callblocks.guard.workers.budgets import Budgets
 from callblocks.session.host import Host
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

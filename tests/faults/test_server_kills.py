@@ -14,8 +14,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.timeline.layout import APPROVALS
+from callblocks.approvals.book import ApprovalBook
+from callblocks.timeline.timeline import APPROVALS
 from support.serving import chunks, posted, said
 
 TESTS = Path(__file__).parent.parent

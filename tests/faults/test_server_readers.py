@@ -9,8 +9,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from callblocks.server.protocol import LimitedHttp
-from callblocks.session.settings import SessionSettings
+from callblocks.server.http.protocol import LimitedHttp
+from callblocks.session.model_choice import SessionSettings
 from support.serving import Running, chunks, posted, running_server, said
 
 LONG = {"session": SessionSettings(text=100_000_000)}

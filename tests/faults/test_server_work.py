@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from callblocks.runtime.worker import Worker
+from callblocks.guard.workers.worker import Worker
 from callblocks.server import cpu_work
 from support.serving import Running, running_server
 

@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.blocks import Entry
-from callblocks.model.errors import TurnRunning
-from callblocks.model.paths import FilePath
-from callblocks.model.turn_events import CallEnded, TurnEnded, TurnEvent
-from callblocks.session.interrupted import this_owner
+from callblocks.core.blocks import Entry
+from callblocks.core.errors import TurnRunning
+from callblocks.core.paths import FilePath
+from callblocks.core.turn_events import CallEnded, TurnEnded, TurnEvent
+from callblocks.session.model_choice import Attachment
 from callblocks.session.session import Session
-from callblocks.session.settings import Attachment
+from callblocks.session.turn_lock import this_owner
+from callblocks.timeline.log.verify import verify
 from callblocks.timeline.recorder import GivenFile, Recorder
-from callblocks.timeline.stores.verify import verify
 from support.dying_session import (
     ANSWER,
     POINTS,
@@ -275,7 +275,7 @@ LIVING = """
 import asyncio, sys
 from pathlib import Path
 from support.dying_session import acting_host
-from callblocks.model.turn_events import Said
+from callblocks.core.turn_events import Said
 
 def tell(event):
     if isinstance(event, Said):

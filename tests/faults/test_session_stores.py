@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import TimelineError
-from callblocks.model.turn_events import CallEnded, TurnEnded, TurnEvent
-from callblocks.runtime.approvals.faults import ApprovalsUnavailable
+from callblocks.approvals.approval import ApprovalsUnavailable
+from callblocks.approvals.question import BookAsker
+from callblocks.core.errors import TimelineError
+from callblocks.core.turn_events import CallEnded, TurnEnded, TurnEvent
 from callblocks.runtime.journal import JournalUnavailable
-from callblocks.session.asking import BookAsker
 from callblocks.session.session import Session
 from support.dying_session import acting_host, effects_of, yes
 from support.speaking import blocks_of, check_grammar, of_type, run_turn

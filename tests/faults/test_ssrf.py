@@ -18,13 +18,11 @@ from typing import Any
 import httpcore2
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.runtime.net.client import Client
-from callblocks.runtime.net.exchange import exchange
-from callblocks.runtime.net.guard import Guard
-from callblocks.runtime.net.limits import NetLimits
-from callblocks.runtime.net.request import Request
-from callblocks.runtime.net.url import Url
+from callblocks.core.errors import ToolError
+from callblocks.core.urls import Url
+from callblocks.guard.net.client import Client, exchange
+from callblocks.guard.net.http_messages import HttpRequest, NetLimits
+from callblocks.guard.net.net_guard import Guard
 from support.sites import PUBLIC, SECOND, Asked, Net, Site, ok, redirect
 
 REFUSED, INVALID = "address_refused", "invalid_url"
@@ -315,7 +313,7 @@ def test_the_guard_alone_refuses_a_url_that_nobody_read() -> None:
 
     async def attack(host: str) -> None:
         async with Site() as secret:
-            request = Request(Url("http", host, secret.port, "/"))
+            request = HttpRequest(Url("http", host, secret.port, "/"))
             with pytest.raises(ToolError) as caught:
                 async with exchange(request, Guard(), None, NetLimits()):
                     pass

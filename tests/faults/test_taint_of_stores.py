@@ -13,17 +13,17 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.files.root import Root
+from callblocks.approvals.book import ApprovalBook
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.files.root import Root
+from callblocks.policy.facts import ContainedTaint
+from callblocks.policy.policy import Policy
+from callblocks.runtime.approval_gate import Approving
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.taints import ContainedTaint
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn import Turn
-from callblocks.session.settings import Attachment
+from callblocks.runtime.turn_scope import Turn
+from callblocks.session.model_choice import Attachment
 from callblocks.toolkits.standard import standard_tools
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
@@ -284,7 +284,7 @@ def test_a_mark_is_on_disk_before_the_effect(place: Place, monkeypatch: pytest.M
         raise Killed
 
     new = place.work / "notes/new.md"
-    monkeypatch.setattr("callblocks.runtime.files.root.replace", die)
+    monkeypatch.setattr("callblocks.guard.files.root.replace", die)
     with Root(place.work) as root:
         from callblocks.tools.context import running_as
 

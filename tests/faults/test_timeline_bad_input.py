@@ -11,14 +11,12 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from callblocks.model.errors import TimelineError
-from callblocks.model.outcomes import Outcome
-from callblocks.timeline.keeping.verify_artifacts import artifact_of, verify_artifacts
-from callblocks.timeline.stores.export import export_lines
-from callblocks.timeline.stores.importing import import_timeline
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.store import MAX_BLOCK, Store
-from callblocks.timeline.stores.verify import verify
+from callblocks.core.errors import TimelineError
+from callblocks.core.outcomes import Outcome
+from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.log.store import MAX_BLOCK, Store
+from callblocks.timeline.log.transfer import export_lines, import_timeline
+from callblocks.timeline.log.verify import artifact_of, verify, verify_artifacts
 from support.recording import a_session
 from support.running import call
 from support.stores import KINDS, block, fresh_address

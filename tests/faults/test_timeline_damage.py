@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from callblocks.model.blocks import Entry
-from callblocks.model.errors import TimelineError
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.store import Store
-from callblocks.timeline.stores.verify import verify
+from callblocks.core.blocks import Entry
+from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.log.store import Store
+from callblocks.timeline.log.verify import verify
 from support.dying_writer import Order
 from support.nursery import Nursery
 from support.stores import block

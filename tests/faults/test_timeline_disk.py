@@ -17,16 +17,15 @@ from unittest.mock import patch
 
 import pytest
 
-from callblocks.model.blocks import Entry
-from callblocks.model.errors import TimelineError
-from callblocks.runtime.running import RunLimits
-from callblocks.runtime.turn import Turn
-from callblocks.server.health_check import HealthCheck
-from callblocks.timeline.keeping.artifacts import Artifacts
-from callblocks.timeline.keeping.verify_artifacts import artifact_of
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.store import Store
-from callblocks.timeline.stores.verify import verify
+from callblocks.core.blocks import Entry
+from callblocks.core.errors import TimelineError
+from callblocks.runtime.run_call import RunLimits
+from callblocks.runtime.turn_scope import Turn
+from callblocks.server.http.health_check import HealthCheck
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.log.store import Store
+from callblocks.timeline.log.verify import artifact_of, verify
 from callblocks.tools.declare import tool
 from support.postgres import connect, fresh_database, server_address
 from support.recording import a_session

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.verify import verify
+from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.log.verify import verify
 from support.stores import KINDS, block, fresh_address
 
 SCRIPT = """
 import os, signal, sys, threading, warnings
-from callblocks.model.errors import TimelineError
-from callblocks.model.blocks import Block
-from callblocks.timeline.stores.opening import open_store
+from callblocks.core.errors import TimelineError
+from callblocks.core.blocks import Block
+from callblocks.timeline.log.open_store import open_store
 
 warnings.simplefilter("ignore")
 address = sys.argv[1]

@@ -11,13 +11,12 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from callblocks.model.blocks import Entry
+from callblocks.core.blocks import Entry
 from callblocks.runtime.journal import Journal
-from callblocks.timeline.keeping.artifacts import Artifacts
-from callblocks.timeline.keeping.verify_artifacts import artifact_of, verify_artifacts
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.store import Head
-from callblocks.timeline.stores.verify import verify
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.log.store import Head
+from callblocks.timeline.log.verify import artifact_of, verify, verify_artifacts
 from callblocks.timeline.timeline import Timeline
 from support.dying_writer import (
     ARTIFACT_POINTS,

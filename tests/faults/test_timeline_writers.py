@@ -12,17 +12,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from callblocks.model.blocks import Entry
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.verify import verify
+from callblocks.core.blocks import Entry
+from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.log.verify import verify
 from support.stores import KINDS, block, fresh_address
 
 NUMBER = 50
 
 WRITER = """
 import sys
-from callblocks.model.errors import TimelineError
-from callblocks.timeline.stores.opening import open_store
+from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.open_store import open_store
 from support.stores import block
 import msgspec
 
@@ -51,7 +51,7 @@ print(msgspec.json.encode({"written": written, "conflicts": conflicts}).decode()
 FOLLOWER = """
 import asyncio, sys
 from contextlib import aclosing
-from callblocks.timeline.stores.opening import open_store
+from callblocks.timeline.log.open_store import open_store
 import msgspec
 
 address, after, last = sys.argv[1], int(sys.argv[2]), sys.argv[3]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Question
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.toolkits.files import file_tools
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import Answer, Question
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.files.root import Root
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.approval_gate import Approving
+from callblocks.toolkits.file_tools import file_tools
 from support.people import YES, Person
 from support.running import call, run_one
 

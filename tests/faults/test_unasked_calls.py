@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.net.client import Client
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.sandbox.sandbox import Missing
-from callblocks.toolkits.exec.places import WorkspacePlace
-from callblocks.toolkits.exec.tools import exec_tools
-from callblocks.toolkits.http import http_tools
+from callblocks.approvals.book import ApprovalBook
+from callblocks.core.calls import Call
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.files.root import Root
+from callblocks.guard.net.client import Client
+from callblocks.guard.sandbox.sandbox import Missing
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.approval_gate import Approving
+from callblocks.toolkits.exec.exec_tools import exec_tools
+from callblocks.toolkits.exec.workdir import WorkspacePlace
+from callblocks.toolkits.http_tools import http_tools
 from callblocks.toolkits.standard import standard_tools
-from callblocks.toolkits.terminal import terminal_tools
+from callblocks.toolkits.terminal_tools import terminal_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.offices import copy_office
@@ -209,7 +209,7 @@ def test_an_address_that_a_person_opened_is_asked(root: Root) -> None:
 def test_a_precheck_that_breaks_or_hangs_stops_no_question(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callblocks.runtime.showing._SECONDS", 0.05)
+    monkeypatch.setattr("callblocks.runtime.approval_gate._SECONDS", 0.05)
 
     def broken(n: int) -> None:
         raise KeyError(n)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.runtime.files.openat import Opener
-from callblocks.runtime.files.replace import is_temporary
-from callblocks.runtime.files.root import Root
+from callblocks.core.errors import ToolError
+from callblocks.guard.files.atomic_write import is_temporary
+from callblocks.guard.files.open_below import Opener
+from callblocks.guard.files.root import Root
 from support.roots import OPENERS, code_of, each_opener
 
 
@@ -91,7 +91,7 @@ def test_a_disk_that_cannot_be_written_is_access_denied(small_disk: Path) -> Non
 
 WRITER = """
 import sys
-from callblocks.runtime.files.root import Root
+from callblocks.guard.files.root import Root
 root = Root(sys.argv[1])
 print("ready", flush=True)
 while True:
@@ -121,7 +121,7 @@ def test_a_process_killed_at_a_step_leaves_no_trace_after_the_next_write(
     (tmp_path / "x").write_text("old")
     program = f"""
 import os, sys
-from callblocks.runtime.files.root import Root
+from callblocks.guard.files.root import Root
 root = Root(sys.argv[1])
 os.{step} = lambda *_, **__: os.kill(os.getpid(), 9)
 root.write("x", b"new")
@@ -142,7 +142,7 @@ root.write("x", b"new")
 def test_many_writers_at_once_leave_one_whole_content_and_nothing_else(tmp_path: Path) -> None:
     program = """
 import sys
-from callblocks.runtime.files.root import Root
+from callblocks.guard.files.root import Root
 root = Root(sys.argv[1])
 for _ in range(60):
     root.write("x", sys.argv[2].encode() * 10_000)

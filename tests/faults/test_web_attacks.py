@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.toolkits.finding.apart import Apart
-from callblocks.toolkits.web import fetching
-from callblocks.toolkits.web.html_page import read_page
-from callblocks.toolkits.web.page import MOST_TEXT, Page, read_response
+from callblocks.core.errors import ToolError
+from callblocks.toolkits.search.article_reader import read_page
+from callblocks.toolkits.search.reader_process import Apart
+from callblocks.toolkits.web import fetch as fetching
+from callblocks.toolkits.web.web_page import MOST_TEXT, WebPage, read_response
 from callblocks.tools.context import Context
 from support.finding_files import pdf_of
 from support.sites import Asked, ok, redirect
@@ -205,7 +205,7 @@ def test_pages_that_are_slow_to_read_hold_one_thread_of_all(
     """Names are looked up and timelines written by the same few threads."""
     waiting, most = 0, 0
 
-    def counted(*given: Any) -> Page:
+    def counted(*given: Any) -> WebPage:
         nonlocal waiting, most
         waiting += 1
         most = max(most, waiting)

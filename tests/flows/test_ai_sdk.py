@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.turn_events import (
+from callblocks.core.turn_events import (
     CallAnswered,
     CallBegan,
     CallOpened,
@@ -20,11 +20,11 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
-from callblocks.views.ui.chunks import Version
-from callblocks.views.ui.posted import PostedAnswer, read_posted
-from callblocks.views.ui.reduced import reduced
-from callblocks.views.ui.stream import UiStream
-from callblocks.views.ui_stream import create_stream_chunks, parse_markdown_into_chunks
+from callblocks.views.text.spec_functions import create_stream_chunks, parse_markdown_into_chunks
+from callblocks.views.ui.ai_sdk.messages import reduced
+from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
+from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_chunks import Version
 from support.ai_clients import CLIENTS, AiClient, Told, Turn, chat_app
 from support.corpus import CORPUS
 from support.served import served

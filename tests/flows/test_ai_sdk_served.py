@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.session.team_settings import Member
+from callblocks.core.errors import ToolError
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.session.team_file import Member
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.ai_clients import CLIENTS, AiClient, SilentClient, Told

@@ -12,21 +12,25 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.core.specs import CATALOGUE
 from callblocks.dialects import TAUGHT, dialects
-from callblocks.model.calls import Call
-from callblocks.model.catalogue import CATALOGUE
-from callblocks.model.outcomes import Outcome
+from callblocks.guard.files.root import Root
 from callblocks.parser import Parser
-from callblocks.parsing.parsed import Parsed
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.parsing.dialect import Parsed
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime
+from callblocks.toolkits.office.backend import Office
+from callblocks.toolkits.office.google.office import GoogleOffice
+from callblocks.toolkits.office.open_office import (
+    EXAMPLES,
+    GOOGLE_METHODS,
+    OFFICE_TOOLS,
+    example_call,
+)
 from callblocks.toolkits.standard import standard_tools
-from callblocks.toolkits.workspace.backend import Office
-from callblocks.toolkits.workspace.catalogue import GOOGLE_METHODS, OFFICE_TOOLS
-from callblocks.toolkits.workspace.examples import EXAMPLES, example_call
-from callblocks.toolkits.workspace.google.office import GoogleOffice
 from callblocks.tools.registry import Registry
 from support.google.sample import seed
 from support.google.server import Server

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.turn_events import CallEnded, CallTold, TurnEvent
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import CallEnded, CallTold, TurnEvent
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.session.host import Host
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from callblocks.views.ui.stream import UiStream
+from callblocks.views.ui.ai_sdk.stream import UiStream
 from support.executing import PYTHON, SHELL
 from support.speaking import Replies, blocks_of, of_type, run_turn, some_host, write
 

@@ -11,7 +11,7 @@ import pptx
 import pytest
 from pypdf import PdfReader
 
-from callblocks.timeline.stores.opening import open_store
+from callblocks.timeline.log.open_store import open_store
 from support.command import run
 from support.home import move_in
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.turn_events import CallBroken, TurnEnded
+from callblocks.core.turn_events import CallBroken, TurnEnded
 from support.family_runs import Cell, chat_cell, chat_events, outcomes_of, serve_cells
 from support.family_server import MISBEHAVIOURS, MODES, TOOL, FamilyServer, Mode
 from support.model_families import FAMILIES, Family

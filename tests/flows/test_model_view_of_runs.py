@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.parts import DocumentPart, text_of
-from callblocks.timeline.rounds import CacheSettings
-from callblocks.toolkits.react import react_tools
+from callblocks.core.blocks import DocumentPart, text_of
+from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
 from callblocks.views.model_view.view import ModelView, render
 from support.documents import pdf

@@ -17,8 +17,8 @@ import icalendar
 import pytest
 from dateutil.rrule import rrulestr
 
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.workspace.local.office import LocalOffice
+from callblocks.guard.files.root import Root
+from callblocks.toolkits.office.local.office import LocalOffice
 from support.google.calling import Calling
 from support.offices import copy_office
 

@@ -14,25 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field, StringConstraints
 
-from callblocks.model.blocks import Block
-from callblocks.model.calls import Call, CheckedCall
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
+from callblocks.approvals.book import ApprovalBook
+from callblocks.core.blocks import Block
+from callblocks.core.calls import Call, CheckedCall
+from callblocks.core.outcomes import Outcome
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.checked_call import Judgement, check_call
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.progress import Judged, Progress
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.taken_call import check_call
-from callblocks.runtime.weighed import Weighed
-from callblocks.session.interrupted import turn_key
-from callblocks.session.left_calls import LeftCalls
-from callblocks.session.turn_writing import TurnWriting
-from callblocks.timeline.emitting.call_blocks import is_whole, params_of
+from callblocks.runtime.turn_scope import Judged, Progress
+from callblocks.session.turn_lock import LeftCalls, turn_key
+from callblocks.session.turn_record import TurnWriting
+from callblocks.timeline.codec.call_blocks import is_whole, params_of
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.custom import custom_tools
-from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.react_tools import react_tools
+from callblocks.toolkits.standard import custom_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
@@ -433,7 +431,7 @@ def test_policy_person_tool_journal_and_recorder_get_one_value(
     checked = check_call(one, Registry(tools))
     assert checked is not None
     (judged,) = [one.verdict for one in heard if isinstance(one, Judged)]
-    assert isinstance(judged, Weighed)
+    assert isinstance(judged, Judgement)
     (question,) = person.questions
     assert judged.facts.input == checked.input
     assert entry.intent.input == checked.input

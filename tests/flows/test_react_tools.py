@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.blocks import Block
-from callblocks.model.errors import ToolError
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.turn import Turn
-from callblocks.timeline.reading.skills import Skill, Skills
-from callblocks.timeline.rounds import CacheSettings
-from callblocks.timeline.state import State
-from callblocks.timeline.tokens import Tokens
-from callblocks.toolkits.react import react_tools
+from callblocks.core.blocks import Block
+from callblocks.core.errors import ToolError
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.turn_scope import Turn
+from callblocks.timeline.recall.skills import Skill, Skills
+from callblocks.timeline.timeline import Tokens
+from callblocks.timeline.timeline_state import CacheSettings, State
+from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.documents import SLIDES, office, pdf, png

@@ -16,20 +16,19 @@ import docx
 import pytest
 from openpyxl import load_workbook
 
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime import worker
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.progress import Said
-from callblocks.runtime.worker import Worker
-from callblocks.toolkits.react import react_tools
-from callblocks.toolkits.rendering import apart
-from callblocks.toolkits.rendering.apart import render_apart
-from callblocks.toolkits.rendering.places import FolderPlace, TurnPlace
-from callblocks.toolkits.rendering.tools import rendering_tools
-from callblocks.toolkits.rendering.wire import Job
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.files.root import Root
+from callblocks.guard.workers import worker
+from callblocks.guard.workers.worker import Worker
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.turn_scope import ToolShowed
+from callblocks.toolkits.documents import write_document as apart
+from callblocks.toolkits.documents.document_tools import rendering_tools
+from callblocks.toolkits.documents.render_protocol import Job
+from callblocks.toolkits.documents.write_document import FolderPlace, TurnPlace, render_apart
+from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -176,7 +175,7 @@ def test_steps_are_told_while_it_works(session: Session) -> None:
     steps: list[str] = []
 
     def listen(progress: object) -> None:
-        if isinstance(progress, Said):
+        if isinstance(progress, ToolShowed):
             steps.append(progress.text)
 
     asked = call("rendering_tools.write_pptx", path="a.pptx", content="# A\n\n## B\n\nx")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.approvals.book import ApprovalBook
 from callblocks.runtime.journal import Journal
 from callblocks.timeline.timeline import Timeline
 from support.home import TOOLS, fence

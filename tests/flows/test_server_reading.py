@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.timeline.stores.opening import open_store
+from callblocks.timeline.log.open_store import open_store
 from support.serving import Running, chunks, running_server
 
 

@@ -6,11 +6,14 @@ from collections.abc import Generator
 
 import pytest
 
-from callblocks.model.turn_events import TurnEvent
-from callblocks.views.legacy import normalize_legacy
+from callblocks.core.turn_events import TurnEvent
+from callblocks.views.chat.tool_blocks import (
+    format_tool_combined,
+    format_tool_started,
+    normalize_legacy,
+)
 from callblocks.views.replay import replayed
-from callblocks.views.tool_events import format_tool_combined, format_tool_started
-from callblocks.views.ui.reduced import reduced
+from callblocks.views.ui.ai_sdk.messages import reduced
 from support.drawing import chat_text_of, drawn_text, drawn_turn
 from support.drawn_tools import (
     COLLAPSED,

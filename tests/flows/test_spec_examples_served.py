@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.turn_events import CallWritten
+from callblocks.core.turn_events import CallWritten
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.replay import replayed
-from callblocks.views.ui_stream import parse_markdown_into_chunks
+from callblocks.views.text.spec_functions import parse_markdown_into_chunks
 from support.drawing import drawn_text, drawn_turn
 from support.following import Following, joined, spec_form
 from support.scripts import written_scripts

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ModelError
-from callblocks.session.team_settings import Member
+from callblocks.core.errors import ModelError
+from callblocks.session.team_file import Member
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.ai_clients import CLIENTS, AiClient, Told

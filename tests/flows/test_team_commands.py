@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from callblocks.session.team_settings import Member
+from callblocks.session.team_file import Member
 from support.chat_models import SayingModel
 from support.home import fence
 from support.serving import chunks, served_host

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.turn_events import TurnEnded, TurnEvent
-from callblocks.session.team_settings import Member, TeamSettings, Voice
-from callblocks.views.ui.reduced import reduced
+from callblocks.core.turn_events import TurnEnded, TurnEvent
+from callblocks.session.team_file import Member, TeamSettings, Voice
+from callblocks.views.ui.ai_sdk.messages import reduced
 from support.drawing import chat_text_of, drawn_text
 from support.drawn_tools import FIVE, Machine
 from support.following import Followed, Following, spec_form

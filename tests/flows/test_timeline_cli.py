@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from callblocks.timeline.keeping.artifacts import Artifacts
-from callblocks.timeline.stores.opening import open_store
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.log.open_store import open_store
 from support.home import TOOLS, fence
 from support.postgres import fresh_database
 from support.talks import a_talk, said

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from callblocks.runtime.net.client import Client
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.running import RunLimits
-from callblocks.toolkits.react import react_tools
-from callblocks.toolkits.rendering.places import TurnPlace
-from callblocks.toolkits.rendering.tools import rendering_tools
-from callblocks.toolkits.web.searxng import SearXNG
+from callblocks.guard.net.client import Client
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.run_call import RunLimits
+from callblocks.toolkits.documents.document_tools import rendering_tools
+from callblocks.toolkits.documents.write_document import TurnPlace
+from callblocks.toolkits.react_tools import react_tools
+from callblocks.toolkits.web.engines import SearXNG
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool

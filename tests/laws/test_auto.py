@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from callblocks import ToolSpec, dialects, parse
-from callblocks.model.events import CallReady, Event, Malformed, Problem, join
+from callblocks.core.events import CallReady, Event, Malformed, Problem, join
 from callblocks.parser import AUTO
 from support.corpus import CASES, content, options
 from support.mentions import mentions

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from callblocks import dialects, parse
-from callblocks.model.specs import ToolSpec, specs_by_name
-from callblocks.parsing.parsed import Parsed
+from callblocks.core.specs import ToolSpec, specs_by_name
+from callblocks.parsing.dialect import Parsed
 from support.corpus import cases_of, content, options
 from support.reading import alike, cut, read
 from support.verifying import verify

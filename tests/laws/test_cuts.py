@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from callblocks import Limits
-from callblocks.model.specs import ToolSpec
+from callblocks.core.specs import ToolSpec
 from support.reading import NAMES, alike, cut, read
 from support.soup import soup
 from support.strength import try_each

@@ -35,12 +35,11 @@ from typing import NamedTuple
 import pytest
 
 from callblocks import Call, ToolSpec, dialects, parse
-from callblocks.model.calls import Span
-from callblocks.model.errors import Unwritable
-from callblocks.model.events import CallReady, Malformed
+from callblocks.core.calls import Span
+from callblocks.core.errors import Unwritable
+from callblocks.core.events import CallReady, Malformed
 from callblocks.parser import AUTO
-from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.parsed import Parsed
+from callblocks.parsing.dialect import Dialect, Parsed
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.named_json import NamedJson
 from callblocks.parsing.shapes.xml_parameters import XmlParameters

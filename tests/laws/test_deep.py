@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callblocks import Call, ToolSpec, dialects
-from callblocks.model.events import Event
+from callblocks.core.events import Event
 from callblocks.parser import AUTO
 from support.reading import alike, cut, read
 from support.soup import markers

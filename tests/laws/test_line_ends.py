@@ -15,8 +15,8 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from callblocks.model.events import Event, join
-from callblocks.model.specs import ToolSpec
+from callblocks.core.events import Event, join
+from callblocks.core.specs import ToolSpec
 from callblocks.parser import AUTO
 from support.corpus import cases_of, content, options
 from support.reading import NAMES, alike, read

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.toolkits.rendering import bracket_formulas, reading
-from callblocks.toolkits.rendering.citing import References
-from callblocks.views.timeline.page_markdown import markdown
+from callblocks.toolkits.documents import markdown_tree as bracket_formulas
+from callblocks.toolkits.documents import markdown_tree as reading
+from callblocks.toolkits.documents.markdown_tree import References
+from callblocks.views.html.page_markdown import markdown
 
 LENGTH, GROWTH, EACH = 250, 2.3, 450
 OPENERS = (

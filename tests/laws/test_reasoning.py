@@ -14,17 +14,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callblocks import Limits, Parser, dialects
+from callblocks.core.errors import CallerError
+from callblocks.core.events import Event, Problem, Reasoning, Text
+from callblocks.core.specs import ToolSpec
 from callblocks.dialects.emoji_bracket import EmojiBracket
-from callblocks.model.errors import CallerError
-from callblocks.model.events import Event, Problem, Reasoning, Text
-from callblocks.model.specs import ToolSpec
 from callblocks.parser import AUTO
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.parsed import Parsed
-from callblocks.parsing.spelling import damaged
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.dialect import Parsed
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape, damaged
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.loop import Setting
 from support.corpus import texts_of
 from support.reading import NAMES, alike, cut, read
 from support.soup import COMMON, soup, texts

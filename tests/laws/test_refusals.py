@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from callblocks import Parser
-from callblocks.model.events import Event
-from callblocks.model.specs import ToolSpec
+from callblocks.core.events import Event
+from callblocks.core.specs import ToolSpec
 from support.attempts import attempts
 from support.corpus import cases_of, content, options
 from support.reading import NAMES, cut, read

@@ -10,9 +10,9 @@ from __future__ import annotations
 import pytest
 
 from callblocks import Parser, ToolSpec, dialects, parse
-from callblocks.model.events import CallReady, Event, Text
-from callblocks.parsing.asking import Asking
-from callblocks.parsing.stage import Stage
+from callblocks.core.events import CallReady, Event, Text
+from callblocks.parsing.engine.block import Asking
+from callblocks.parsing.engine.parse_state import ParseState
 from support.reading import NAMES
 
 COUNT = 30
@@ -34,7 +34,7 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     init = Asking.__init__
 
-    def counted(self: Asking, stage: Stage, opening: str) -> None:
+    def counted(self: Asking, stage: ParseState, opening: str) -> None:
         made.append(opening)
         init(self, stage, opening)
 

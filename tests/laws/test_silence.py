@@ -19,12 +19,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from callblocks import Parser, ToolSpec, dialects, parse
-from callblocks.model.calls import Call, Span
-from callblocks.model.events import CallInput
+from callblocks.core.calls import Call, Span
+from callblocks.core.events import CallInput
 from callblocks.parser import AUTO
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.parsed import Parsed
-from callblocks.parsing.unread import is_common
+from callblocks.parsing.dialect import Parsed
+from callblocks.parsing.engine.unread import is_common
+from callblocks.parsing.loop import Setting
 from support.corpus import cases_of, content, options
 from support.damage import damages, place_of, touches
 from support.reading import NAMES

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callblocks import Parser, ToolSpec
-from callblocks.model.events import CallReady, Event, join
+from callblocks.core.events import CallReady, Event, join
 from callblocks.parser import AUTO
 from support.reading import alike
 from support.verifying import verify

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.events import CallInput, CallReady, Event
-from callblocks.parsing.python_values import read_arguments
-from callblocks.parsing.same import same
+from callblocks.core.calls import Call
+from callblocks.core.events import CallInput, CallReady, Event
+from callblocks.core.json_values import same
+from callblocks.parsing.values.python_values import read_arguments
 from support.corpus import cases_of, content, naming, options
 from support.reading import NAMES, read
 from support.verifying import verify

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from callblocks import Parser, ToolSpec, dialects
-from callblocks.model.events import CallReady, CallStarted, Event, Malformed, Text
+from callblocks.core.events import CallReady, CallStarted, Event, Malformed, Text
 from support.corpus import CASES, content
 from support.reading import NAMES, cut
 from support.soup import soup

@@ -11,11 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from callblocks import Call, Result, ToolSpec, dialects
-from callblocks.model.calls import Item
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import specs_by_name
-from callblocks.parsing.parsed import Parsed
-from callblocks.parsing.same import same
+from callblocks.core.calls import Item
+from callblocks.core.errors import Unwritable
+from callblocks.core.json_values import same
+from callblocks.core.specs import specs_by_name
+from callblocks.parsing.dialect import Parsed
 from support.items import TOOLS, bound_items, items
 from support.reading import read
 from support.strength import try_each

@@ -21,7 +21,7 @@ import pytest
 from openai import OpenAI
 
 from callblocks import Call, Registry, ToolError, dialects, parse, tool
-from callblocks.models.chat_messages import chat_tool
+from callblocks.models.openai.endpoints import chat_tool
 from support.qwen_weights import NAME, qwen_weights
 
 ROOT = Path(__file__).parents[2]

@@ -19,14 +19,14 @@ import msgspec
 import pytest
 
 from callblocks import Call, Policy, Registry, Result, Rule, dialects, parse, tool
-from callblocks.model.errors import ModelError
-from callblocks.model.parts import TextPart, text_of
-from callblocks.model.turn_events import CallEnded, CallWritten, TurnEnded, TurnEvent
-from callblocks.models.local import LocalModel, smollm2_path
+from callblocks.core.blocks import TextPart, text_of
+from callblocks.core.errors import ModelError
+from callblocks.core.turn_events import CallEnded, CallWritten, TurnEnded, TurnEvent
+from callblocks.models.llama import LocalModel, smollm2_path
 from callblocks.models.model import Message, Piece, Request, Role, Spoken, Stopped, Usage
+from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
-from callblocks.session.settings import SessionSettings
-from callblocks.toolkits.recording import open_recorder
+from callblocks.toolkits.turn_tools import open_recorder
 
 PAGE = Path(__file__).parents[2] / "docs" / "transcripts" / "smollm2.md"
 PROMPT = "What is 17 plus 25?"

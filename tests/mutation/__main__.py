@@ -22,9 +22,9 @@ from mutation.trial import SURVIVED, start
 
 SOURCE = Path("src")
 PACKAGES = {
-    "callblocks/runtime/policy": ["tests/unit/runtime/policy"],
-    "callblocks/runtime/approvals": ["tests/unit/runtime/approvals"],
-    "callblocks/runtime/files": ["tests/unit/runtime/files", "tests/faults/test_path_attacks.py"],
+    "callblocks/policy": ["tests/unit/policy"],
+    "callblocks/approvals": ["tests/unit/approvals"],
+    "callblocks/guard/files": ["tests/unit/guard/files", "tests/faults/test_path_attacks.py"],
 }
 PAGE = Path("docs/mutation.md")
 ROW = re.compile(r"^\| `(.+?)` \| (\d+) \| (\d+) \|", re.MULTILINE)

@@ -19,10 +19,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from callblocks.model.turn_events import TurnEvent
-from callblocks.views.ui.chunks import Chunk, Version
-from callblocks.views.ui.posted import PostedAnswer, read_posted
-from callblocks.views.ui.stream import UiStream
+from callblocks.core.turn_events import TurnEvent
+from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
+from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version
 
 __all__ = ("CLIENTS", "AiClient", "SilentClient", "Told", "Turn", "chat_app")
 

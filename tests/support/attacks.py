@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from callblocks.runtime.sandbox.sandbox import MIB, Limits
-from callblocks.runtime.sandbox.syscalls import MACHINES, SYSCALLS
+from callblocks.guard.sandbox.sandbox import MIB, Limits
+from callblocks.guard.sandbox.seccomp import MACHINES, SYSCALLS
 
 SMALL = Limits(
     seconds=10, memory=96 * MIB, processes=16, files=8 * MIB, output=64 * 1024, cpu_seconds=20

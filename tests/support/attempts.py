@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from callblocks import Parser
-from callblocks.parsing.attempts import Attempt
+from callblocks.parsing.engine.parse_state import Attempt
 
 __all__ = ("attempts",)
 

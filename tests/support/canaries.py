@@ -32,21 +32,21 @@ from typing import Annotated, Any
 import msgspec
 from pydantic import Field
 
-from callblocks.model.calls import Call
-from callblocks.model.parts import text_of
-from callblocks.model.turn_events import CallEnded, CallWritten, TurnEvent
+from callblocks.approvals.question import Answer, Question
+from callblocks.core.blocks import text_of
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import CallEnded, CallWritten, TurnEvent
+from callblocks.guard.files import root as files_root
+from callblocks.guard.files.origin_marks import Marks
 from callblocks.models.model import Piece, Request, Spoken, Stopped, Usage
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Question
-from callblocks.runtime.files import root as files_root
+from callblocks.runtime.approval_gate import Approving
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.origins.marks import Marks
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn import Turn
+from callblocks.runtime.turn_scope import Turn
 from callblocks.session.host import Host, HostSettings
+from callblocks.session.model_choice import Attachment
 from callblocks.session.session import Session
-from callblocks.session.settings import Attachment
-from callblocks.session.tainting import Taints, taint_meta
+from callblocks.session.taint import Taints, taint_meta
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.turn_tools import in_turn, turn_tools
 from callblocks.tools.declare import tool

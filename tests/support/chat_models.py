@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 
-from callblocks.model.errors import ModelError
+from callblocks.core.errors import ModelError
 from callblocks.models.model import Piece, Request, Spoken, Usage
 
 __all__ = ("SayingModel",)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from callblocks import Limits
-from callblocks.model.specs import read_specs
+from callblocks.core.specs import read_specs
 
 __all__ = ("CASES", "CORPUS", "cases_of", "content", "fragments", "naming", "options", "texts_of")
 

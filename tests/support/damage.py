@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
-from callblocks.model.calls import Call, Span
-from callblocks.model.events import Event, Malformed, Problem
+from callblocks.core.calls import Call, Span
+from callblocks.core.events import Event, Malformed, Problem
 
 __all__ = ("Damage", "damages", "faults", "leaves", "place_of", "tags_in", "touches")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from callblocks.model.turn_events import TurnEvent
+from callblocks.core.turn_events import TurnEvent
 from callblocks.parser import parse
-from callblocks.views.chat import Chat
-from callblocks.views.chat_text import ChatText
+from callblocks.views.chat.chat import Chat
+from callblocks.views.chat.tool_blocks import ChatText
+from callblocks.views.chat.turn_chat import events_of
 from callblocks.views.rows import plain
-from callblocks.views.terminal import Terminal
-from callblocks.views.turn_chat import events_of
+from callblocks.views.terminal.terminal import Terminal
 
 __all__ = ("chat_text_of", "drawn_text", "drawn_turn")
 

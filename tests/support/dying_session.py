@@ -18,10 +18,10 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, Self
 
-from callblocks.model.blocks import Entry
-from callblocks.model.calls import Call
+from callblocks.approvals.question import Answer, Question
+from callblocks.core.blocks import Entry
+from callblocks.core.calls import Call
 from callblocks.models.model import Piece, Request
-from callblocks.runtime.asking import Answer, Question
 from callblocks.session.host import Host
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool

@@ -23,15 +23,16 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.model.calls import Call
+from callblocks.core.blocks import Block, Entry
+from callblocks.core.calls import Call
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.running import RunLimits
-from callblocks.timeline.keeping import kept_files
-from callblocks.timeline.keeping.verify_artifacts import artifact_of
-from callblocks.timeline.stores import postgres_writer, sqlite_store
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.stores.store import Store
+from callblocks.runtime.run_call import RunLimits
+from callblocks.timeline.artifacts import artifacts as kept_files
+from callblocks.timeline.log import postgres_store as postgres_writer
+from callblocks.timeline.log import sqlite_store
+from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.log.store import Store
+from callblocks.timeline.log.verify import artifact_of
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool

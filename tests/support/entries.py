@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.timeline.stamp import Stamp
+from callblocks.core.blocks import Block, Entry
+from callblocks.timeline.codec.call_stamp import Stamp
 
 TS = "2030-01-31T12:00:00Z"
 

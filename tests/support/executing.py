@@ -6,11 +6,11 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from callblocks.model.blocks import Block
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.toolkits.exec.places import TurnPlace
-from callblocks.toolkits.exec.tools import exec_tools
+from callblocks.core.blocks import Block
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.toolkits.exec.exec_tools import exec_tools
+from callblocks.toolkits.exec.workdir import TurnPlace
 from callblocks.tools.tool import Tool
 from support.recording import Session
 from support.running import call

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from callblocks.cli import chat, serve
-from callblocks.cli.chat_options import ChatOptions
-from callblocks.cli.chat_place import Place
-from callblocks.model.outcomes import Outcome
-from callblocks.model.turn_events import CallEnded, CallWritten, Said, TurnEnded, TurnEvent
+from callblocks.cli.chat.chat_setup import ChatSetup
+from callblocks.cli.commands import chat, serve
+from callblocks.cli.options.chat_options import ChatOptions
+from callblocks.core.outcomes import Outcome
+from callblocks.core.turn_events import CallEnded, CallWritten, Said, TurnEnded, TurnEvent
 from support.family_server import ANSWER, TOOL, FamilyServer
 from support.model_families import FAMILIES, Family
 from support.serving import Served, chunks, posted, said, served_host
@@ -63,7 +63,7 @@ async def chat_events(server: FamilyServer, family: Family, workspace: Path) -> 
         given = {
             name: value for name, value in context.params.items() if name not in _NOT_OF_THE_PLACE
         }
-        place = Place(cast("ChatOptions", given), None)
+        place = ChatSetup(cast("ChatOptions", given), None)
         try:
             await place.session(place.new_name()).run(_PROMPT, tell=events.append)
         finally:
@@ -90,7 +90,7 @@ def serve_cells(server: FamilyServer, workspace: Path) -> Generator[Callable[[Fa
     given: dict[str, Any] = {key: value for key, value in context.params.items() if key not in own}
     first, *others = given.pop("model")
     options = cast("ChatOptions", {**given, "model": first})
-    with context, served_host(lambda: Place(options, None, others).host) as served:
+    with context, served_host(lambda: ChatSetup(options, None, others).host) as served:
         yield lambda family: _served(served, server, family, workspace)
 
 

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import msgspec
 
 from callblocks import dialects, parse
-from callblocks.model.specs import ToolSpec
+from callblocks.core.specs import ToolSpec
 from support.model_families import FAMILIES, Arguments, Family
 from support.model_server import DONE, Answer, Asked, ModelServer, Step, event
 

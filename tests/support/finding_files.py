@@ -11,8 +11,8 @@ from typing import Any
 
 from docx import Document
 
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.finding.tools import finding_tools
+from callblocks.guard.files.root import Root
+from callblocks.toolkits.search_tools import finding_tools
 from callblocks.tools.context import Context, running_as
 
 __all__ = ("Finding", "age", "docx_of", "docx_with", "pdf_objects", "pdf_of")

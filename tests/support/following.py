@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from callblocks.model.blocks import Entry
-from callblocks.model.turn_events import TurnEvent
-from callblocks.server.running_turn import RunningTurn
+from callblocks.core.blocks import Entry
+from callblocks.core.turn_events import TurnEvent
+from callblocks.server.chats.chats import RunningTurn
 from support.drawing import chat_text_of
 from support.scripts import GatedScripts
 from support.serving import Served

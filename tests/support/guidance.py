@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
-from callblocks.parsing.grammar import Kind
+from callblocks.parsing.grammar.grammar import Kind
 from support.gbnf import mirrored_lark
 from support.structural_tag import to_gbnf
 

@@ -9,14 +9,14 @@ import random
 import signal
 import sys
 
-from callblocks.timeline.stores.group import Group, Request
+from callblocks.timeline.log.group_commit import AppendRequest, GroupCommit
 
 __all__ = ("main",)
 
 
 def main() -> int:
     """How often the interrupt came."""
-    own = Group(_commit)
+    own = GroupCommit(_commit)
     chance = random.Random(7)
     signal.signal(signal.SIGALRM, _interrupt)
     hits = 0
@@ -25,18 +25,18 @@ def main() -> int:
             assert not own._lock.locked()
             signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, 8e-5))
             for _ in range(20):
-                own.run(Request("talk", [b"{}"], None, 2))
+                own.run(AppendRequest("talk", [b"{}"], None, 2))
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.getsignal(signal.SIGALRM)  # One that is still on its way arrives here.
         except KeyboardInterrupt:
             hits += 1
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
-    assert own.run(Request("talk", [b"{}"], None, 2)) == []
+    assert own.run(AppendRequest("talk", [b"{}"], None, 2)) == []
     assert not own._waiting
     return hits
 
 
-def _commit(batch: list[Request]) -> None:
+def _commit(batch: list[AppendRequest]) -> None:
     for one in batch:
         one.entries = []
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from callblocks.model.errors import ToolError
+from callblocks.core.errors import ToolError
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 

@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from callblocks import Call, Result, ToolSpec, dialects
-from callblocks.model.calls import Item
-from callblocks.model.catalogue import CATALOGUE
+from callblocks.core.calls import Item
+from callblocks.core.specs import CATALOGUE
 from support.soup import COMMON, PARTS, texts
 
 __all__ = ("TOOLS", "bound_items", "items")

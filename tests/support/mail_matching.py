@@ -7,8 +7,16 @@ import time
 
 import msgspec
 
-from callblocks.toolkits.workspace.gmail_operators import read_age, read_date, read_size
-from callblocks.toolkits.workspace.gmail_query import All, AnyOf, Not, Query, Term
+from callblocks.toolkits.office.mail_query import (
+    All,
+    AnyOf,
+    MailTerm,
+    Not,
+    Query,
+    read_age,
+    read_date,
+    read_size,
+)
 
 __all__ = ("Facts", "asks_for_hidden", "finds")
 
@@ -36,7 +44,7 @@ def finds(query: Query, facts: Facts) -> bool:
             return all(finds(part, facts) for part in parts)
         case AnyOf(parts):
             return any(finds(part, facts) for part in parts)
-        case Term(value, operator):
+        case MailTerm(value, operator):
             return _finds_term(operator, value, facts)
 
 
@@ -46,7 +54,7 @@ def asks_for_hidden(query: Query) -> bool:
             return False
         case All(parts) | AnyOf(parts):
             return any(map(asks_for_hidden, parts))
-        case Term(value, operator):
+        case MailTerm(value, operator):
             return operator in ("in", "label") and value.lower() in ("trash", "spam", "anywhere")
 
 

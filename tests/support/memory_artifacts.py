@@ -6,10 +6,10 @@ import errno
 import hashlib
 from pathlib import Path
 
-from callblocks.model.errors import TimelineError
-from callblocks.model.outcomes import Artifact
-from callblocks.timeline.keeping.artifacts import Artifacts
-from callblocks.timeline.keeping.mime import mime_of
+from callblocks.core.errors import TimelineError
+from callblocks.core.outcomes import Artifact
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.mime import mime_of
 
 
 class MemoryArtifacts(Artifacts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callblocks.model.paths import FilePath
+from callblocks.core.paths import FilePath
 
 
 class MemoryFiles:

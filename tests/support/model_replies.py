@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from callblocks.model.errors import ModelError
-from callblocks.model.parts import TextPart
+from callblocks.core.blocks import TextPart
+from callblocks.core.errors import ModelError
 from callblocks.models.model import Message, Model, Piece, Request, Role, Spoken, Thinking
 
 __all__ = ("HELLO", "message", "pieces_of", "reply_of", "spoken", "thought")

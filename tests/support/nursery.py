@@ -19,7 +19,7 @@ from typing import Self
 
 import msgspec
 
-from callblocks.model.blocks import Entry
+from callblocks.core.blocks import Entry
 from support.dying_writer import Order, write
 
 __all__ = ("Nursery",)

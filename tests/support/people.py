@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from callblocks.runtime.asking import Answer, Question
+from callblocks.approvals.question import Answer, Question
 
 YES, NO = Answer("once"), Answer("deny", reason="not on a Sunday")
 

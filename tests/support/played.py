@@ -6,13 +6,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from callblocks.model.blocks import Block
-from callblocks.model.calls import Call
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Outcome
-from callblocks.model.turn_events import CallEnded, TurnEnded, TurnEvent
+from callblocks.core.blocks import Block
+from callblocks.core.calls import Call
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Outcome
+from callblocks.core.turn_events import CallEnded, TurnEnded, TurnEvent
+from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
-from callblocks.session.settings import SessionSettings
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.speaking import (

@@ -6,12 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from callblocks.model.specs import ToolSpec
-from callblocks.runtime.policy.facts import ANY_HOST, Facts
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.tools.tool import Checked, Tool
-from callblocks.tools.traits import KINDS, TRAITS, Traits
+from callblocks.core.specs import ToolSpec
+from callblocks.policy.facts import ANY_HOST, Facts
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.tools.tool import KINDS, TRAITS, Checked, Tool, Traits
 
 __all__ = ("a_tool", "exec_traits", "facts", "policies", "rules", "values")
 

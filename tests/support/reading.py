@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from callblocks import Parser, dialects
-from callblocks.model.events import Event, join
+from callblocks.core.events import Event, join
 from callblocks.parser import AUTO
 
 __all__ = ("NAMES", "alike", "cut", "lines", "read")

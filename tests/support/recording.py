@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from callblocks.model.blocks import Block
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.model.paths import parse_physical
-from callblocks.runtime.taken_call import check_call
-from callblocks.runtime.turn import Turn
-from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.core.blocks import Block
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.core.paths import parse_physical
+from callblocks.runtime.checked_call import check_call
+from callblocks.runtime.turn_scope import Turn
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.codec.call_stamp import Stamp
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.stamp import Stamp
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.turn_files import FolderFiles
 from callblocks.tools.registry import Registry

@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from callblocks.toolkits.rendering.child import make
-from callblocks.toolkits.rendering.outside import Outside
-from callblocks.toolkits.rendering.wire import (
+from callblocks.toolkits.documents.render_program import make
+from callblocks.toolkits.documents.render_protocol import (
     Cited,
     Failed,
     Given,
@@ -15,7 +14,8 @@ from callblocks.toolkits.rendering.wire import (
     Job,
     Kind,
     Made,
-    Said,
+    Outside,
+    RenderProgress,
     Told,
     Wanted,
 )
@@ -56,7 +56,7 @@ class Desk:
 
     def _hear(self, heard: Heard) -> None:
         match heard:
-            case Said():
+            case RenderProgress():
                 self.steps.append(heard.text.strip())
             case Told():
                 self.notices.append(heard.code)

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.progress import Listener
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn import Turn
+from callblocks.runtime.turn_scope import Listener, Turn
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from callblocks.runtime.sandbox import bubblewrap, landlock
-from callblocks.runtime.sandbox.choose import candidates
-from callblocks.runtime.sandbox.group_home import find_group_home
-from callblocks.runtime.sandbox.identity import stranger
-from callblocks.runtime.sandbox.sandbox import Ended, Job, Limits, Missing, Sandbox
+from callblocks.guard.sandbox import bubblewrap, landlock
+from callblocks.guard.sandbox.cgroups import find_group_home
+from callblocks.guard.sandbox.choose import candidates
+from callblocks.guard.sandbox.launch_plan import stranger
+from callblocks.guard.sandbox.sandbox import Job, JobEnd, Limits, Missing, Sandbox
 from support.attacks import Attack, prelude
 
 OUTER_SECONDS = 90
@@ -37,7 +37,7 @@ def sandbox_named(name: str) -> Sandbox:
 class Ran:
     """What a job did, as the host saw it."""
 
-    ended: Ended
+    ended: JobEnd
     stdout: bytes
     stderr: bytes
 
@@ -51,7 +51,7 @@ def run(sandbox: Sandbox, *argv: str, limits: Limits | None = None, **rest: Any)
     said: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
     job = Job(argv=argv, limits=limits or Limits(seconds=20), **rest)
 
-    async def go() -> Ended:
+    async def go() -> JobEnd:
         work = sandbox.run(job, lambda stream, piece: said[stream].append(piece))
         return await asyncio.wait_for(work, OUTER_SECONDS)
 

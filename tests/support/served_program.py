@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from callblocks.server.serving import serve
+from callblocks.server.app import serve
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.serving import Noted, Talker, settings_of

@@ -14,8 +14,7 @@ from typing import Any
 import httpx2
 
 from callblocks.models.model import Piece, Request, Spoken, Stopped
-from callblocks.server.app import make_app
-from callblocks.server.serving import Server, bind
+from callblocks.server.app import Server, bind, make_app
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
 from callblocks.tools.declare import tool

@@ -25,10 +25,10 @@ from typing import Any
 
 from callblocks.models.model import Piece, Request, Spoken
 from callblocks.models.scripted import ScriptedModel
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.session.host import Host, HostSettings
-from callblocks.session.team_settings import Member, TeamSettings, Voice
+from callblocks.session.team_file import Member, TeamSettings, Voice
 from callblocks.tools.registry import Registry
 from support.gates import Gates
 from support.serving import Served, served_host

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from callblocks.server.serving import serve
+from callblocks.server.app import serve
 from support.serving import settings_of
 from support.site import held_scripts, site_host
 

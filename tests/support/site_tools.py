@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from callblocks.model.errors import ToolError
+from callblocks.core.errors import ToolError
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool

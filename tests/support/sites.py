@@ -20,8 +20,8 @@ from typing import Any
 
 import httpcore2
 
-from callblocks.runtime.net.client import Client
-from callblocks.runtime.net.limits import NetLimits
+from callblocks.guard.net.client import Client
+from callblocks.guard.net.http_messages import NetLimits
 
 __all__ = ("PUBLIC", "SECOND", "Asked", "Net", "Site", "ok", "redirect")
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from callblocks import dialects
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.shapes.tags import begun
-from callblocks.parsing.spelling import damaged
+from callblocks.parsing.engine.markers import damaged
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.tags import begun
 from support.corpus import fragments
 
 __all__ = ("markers", "soup", "texts")

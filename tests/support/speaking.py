@@ -8,11 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from callblocks.dialects import dialects
-from callblocks.model.blocks import Block
-from callblocks.model.calls import Call, Item
-from callblocks.model.parts import text_of
-from callblocks.model.turn_events import (
+from callblocks.core.blocks import Block, text_of
+from callblocks.core.calls import Call, Item
+from callblocks.core.turn_events import (
     CallBroken,
     CallEnded,
     CallOpened,
@@ -24,6 +22,7 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
+from callblocks.dialects import dialects
 from callblocks.models.model import (
     Message,
     NativeDelta,
@@ -34,8 +33,8 @@ from callblocks.models.model import (
     Thinking,
     Usage,
 )
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.session import Session
 from callblocks.tools.registry import Registry
@@ -163,7 +162,7 @@ def check_shape(messages: Sequence[Message]) -> None:
 
 
 def check_grammar(events: Sequence[TurnEvent]) -> None:
-    """The events of one turn, as `callblocks.model.turn_events` says they come."""
+    """The events of one turn, as `callblocks.core.turn_events` says they come."""
     first, *middle, last = events
     assert isinstance(first, TurnBegan)
     assert isinstance(last, TurnEnded)

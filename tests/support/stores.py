@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from callblocks.model.blocks import Block
+from callblocks.core.blocks import Block
 from support.postgres import fresh_database
 
 __all__ = ("KINDS", "block", "fresh_address")

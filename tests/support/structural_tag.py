@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from callblocks.parsing import gbnf
-from callblocks.parsing.machines import without
+from callblocks.parsing.grammar import gbnf
+from callblocks.parsing.grammar.expressions import without
 from support.gbnf import tokens
 
 __all__ = ("to_gbnf",)

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.timeline.stamp import Stamp
-from callblocks.timeline.stores.chain import encode, genesis, link
+from callblocks.core.blocks import Block, Entry
+from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.log.store import encode, genesis, link
 
 TS = "2030-01-31T12:00:00Z"
 PNG = b64encode(b"\x89PNG\r\n\x1a\nnot much of one").decode()

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from callblocks.model.parts import text_of
-from callblocks.model.turn_events import TurnEvent
+from callblocks.core.blocks import text_of
+from callblocks.core.turn_events import TurnEvent
 from callblocks.models.model import Request
 from callblocks.session.host import Host
 from callblocks.session.team import Team
-from callblocks.session.team_settings import Member, TeamSettings, Voice
+from callblocks.session.team_file import Member, TeamSettings, Voice
 from support.speaking import Replies, some_host
 
 __all__ = ("calls", "of_member", "seen", "some_team", "team_host")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-from callblocks.model.calls import Call
-from callblocks.model.events import CallReady, CallResult, CallStarted, Malformed, Reasoning, Text
-from callblocks.model.outcomes import Artifact, Failure, Outcome
-from callblocks.model.turn_events import (
+from callblocks.core.calls import Call
+from callblocks.core.events import CallReady, CallResult, CallStarted, Malformed, Reasoning, Text
+from callblocks.core.outcomes import Artifact, Failure, Outcome
+from callblocks.core.turn_events import (
     CallAnswered,
     CallAsked,
     CallBegan,
@@ -27,7 +27,7 @@ from callblocks.model.turn_events import (
     TurnEvent,
 )
 from callblocks.parser import parse
-from callblocks.session.team_events import Place
+from callblocks.session.team_events import MemberSeat
 
 __all__ = ("BEGIN", "a_turn", "asked", "called", "ended", "joined", "played", "team_turns", "turns")
 
@@ -177,7 +177,7 @@ def team_turns(draw: st.DrawFn) -> list[TurnEvent]:
         if draw(st.booleans()):
             status = draw(st.sampled_from(STATUSES))
             own.append(TurnEnded(turn="team_turn_1", status=status, member=member))
-        lanes.append([Place(at, 3).mark(event) for event in own])
+        lanes.append([MemberSeat(at, 3).mark(event) for event in own])
     found: list[TurnEvent] = [TurnBegan(turn="turn_1")]
     while lanes := [lane for lane in lanes if lane]:
         found.append(draw(st.sampled_from(lanes)).pop(0))

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from callblocks import dialects
-from callblocks.dialects.functionary_v32 import ALL
-from callblocks.dialects.scissors_cat import CUTS
-from callblocks.model.events import (
+from callblocks.core.call_text import unescape_prose
+from callblocks.core.events import (
     CallInput,
     CallReady,
     CallResult,
@@ -26,9 +25,10 @@ from callblocks.model.events import (
     Reasoning,
     Text,
 )
-from callblocks.model.shown import unescape_prose
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers
+from callblocks.dialects.functionary_v32 import ALL
+from callblocks.dialects.scissors_cat import CUTS
+from callblocks.parsing.engine.markers import Markers
+from callblocks.parsing.loop import Setting
 
 __all__ = ("verify",)
 

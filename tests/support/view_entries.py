@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.timeline.rounds import CacheSettings
+from callblocks.core.blocks import Block, Entry
+from callblocks.timeline.timeline_state import CacheSettings
 from support.soup import COMMON, PARTS, markers
 
 __all__ = ("SETTINGS", "Log", "entries")

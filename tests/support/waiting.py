@@ -25,11 +25,11 @@ from callblocks.dialects.emoji_bracket import OPEN
 from callblocks.dialects.scissors_cat import CUTS
 from callblocks.dialects.tool_fence import read_info
 from callblocks.parsing.dialect import with_fallbacks
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.fences import closes, read_fence
-from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.markers import Markers
-from callblocks.parsing.turn_end import closers_of
+from callblocks.parsing.engine.fences import closes, read_fence
+from callblocks.parsing.engine.markers import Markers
+from callblocks.parsing.engine.openers import closers_of
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.values.json_scan import JsonScan, ScanState
 
 __all__ = ("may_wait",)
 

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.web.asking import SearchAdapter
-from callblocks.toolkits.web.tools import WebSettings, web_tools
+from callblocks.guard.files.root import Root
+from callblocks.toolkits.web.engines import SearchAdapter
+from callblocks.toolkits.web.web_tools import WebSettings, web_tools
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
 from support.sites import PUBLIC, SECOND, Asked, Net, Site, ok

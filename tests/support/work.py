@@ -13,10 +13,10 @@ from cProfile import Profile
 from typing import Any
 from unittest.mock import patch
 
-from callblocks.parsing.block import Block
-from callblocks.parsing.engine import Engine
-from callblocks.parsing.json_scan import JsonScan
-from callblocks.parsing.scanner import Scanner
+from callblocks.parsing.engine.block import Block
+from callblocks.parsing.engine.parse_state import Scanner
+from callblocks.parsing.loop import Engine
+from callblocks.parsing.values.json_scan import JsonScan
 from support.reading import read
 
 __all__ = ("work",)

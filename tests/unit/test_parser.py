@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import Call, Parser, Result, ToolSpec, convert, dialects, parse
-from callblocks.model.errors import BadSpec, CallerError, UnknownDialect, Unsupported, Unwritable
+from callblocks.core.errors import BadSpec, CallerError, UnknownDialect, Unsupported, Unwritable
 from support.soup import soup
 
 LS = "🛠️[ls src]\n🛠️[/end]"

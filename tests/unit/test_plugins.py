@@ -12,11 +12,11 @@ import pytest
 
 import callblocks
 from callblocks import Call, parse, register_dialect
+from callblocks.core.errors import CallerError
 from callblocks.dialects import dialects, table
 from callblocks.dialects.hermes import Hermes
-from callblocks.model.errors import CallerError
+from callblocks.guard.files.root import Root
 from callblocks.plugins import PluginWarning, load_plugins, register_dialects
-from callblocks.runtime.files.root import Root
 from callblocks.toolkits.standard import standard_tools
 
 DIALECT = """

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 import click
 
-from callblocks.model.errors import CallblocksError, TimelineError
+from callblocks.core.errors import CallblocksError, TimelineError
 
 __all__ = (
     "EXIT_CODES",
@@ -72,7 +72,7 @@ class Interrupted(Fault):
 
 def say(message: str) -> None:
     """Say one line on standard error; nothing in it steers the terminal."""
-    from callblocks.views.safe import visible_line
+    from callblocks.views.rows import visible_line
 
     click.echo(f"callblocks: {visible_line(message)}", err=True)
 

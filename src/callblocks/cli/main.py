@@ -8,37 +8,145 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
-from typing import TextIO
+from collections.abc import Callable, Mapping
+from functools import wraps
+from importlib import import_module
+from typing import Any, TextIO
 
 import click
 
 from callblocks import __version__
-from callblocks.cli.exits import EXIT_CODES, INTERRUPTED, USAGE, Fault, say
-from callblocks.cli.lazy import LazyGroup
+from callblocks.cli.exits import EXIT_CODES, INTERRUPTED, USAGE, Fault, reported, say
+from callblocks.core.extras import needing
 
-__all__ = ("cli", "main")
+__all__ = (
+    "LazyGroup",
+    "cli",
+    "main",
+)
+
+# --- A group of commands that are imported when they are called, not to list them ---
+#
+# The table gives each command its module and its one line of help. A test holds that line equal
+# to the command's own. Each `--help` page works without any extra; a command that lacks its extra
+# says so when it would begin.
+
+
+class LazyGroup(click.Group):
+    """`table` maps a name to `(place, short help)`; a place is `module` or `module:attribute`.
+
+    `extras` maps a command, or a path such as `models test`, to the extra that it needs.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: Mapping[str, tuple[str, str]],
+        extras: Mapping[str, str] | None = None,
+        **attributes: Any,
+    ) -> None:
+        super().__init__(**attributes)
+        self.table = table
+        self.extras = extras or {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return None
+        with needing("", f"{ctx.command_path} {cmd_name}"):
+            module, _, attribute = self.table[cmd_name][0].partition(":")
+            command: click.Command = getattr(import_module(module), attribute or "command")
+        return _guarded(command, cmd_name, self.extras)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in self.table.items()])
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        # `--help` and `--version` write while the arguments are read.
+        with reported():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with reported(), needing("", ctx.command_path):
+            return super().invoke(ctx)
+
+
+def _guarded(
+    command: click.Command, path: str, extras: Mapping[str, str], inherited: str = ""
+) -> click.Command:
+    """Have a command, and each below it, check its extra before it begins."""
+    extra = extras.get(path, inherited)
+    if isinstance(command, LazyGroup):
+        command.extras = {name: extras.get(f"{path} {name}", extra) for name in command.table}
+    elif isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            _guarded(below, f"{path} {name}", extras, extra)
+    elif command.callback is not None and not hasattr(command.callback, _MARK):
+        command.callback = _checked(command.callback, extra)
+    return command
+
+
+_MARK = "checks_extra"
+
+
+def _checked(callback: Callable[..., Any], extra: str) -> Callable[..., Any]:
+    @wraps(callback)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        context = click.get_current_context(silent=True)
+        with needing(extra, context.command_path if context else "callblocks"):
+            return callback(*args, **kwargs)
+
+    setattr(run, _MARK, True)
+    return run
+
+
+# --- `callblocks`: the group of all commands ---
 
 COMMANDS = {
-    "parse": ("callblocks.cli.parse", "Find the calls in a text, and what is wrong with them."),
-    "show": ("callblocks.cli.show", "Show a text as a chat: prose, and calls with results."),
-    "run": ("callblocks.cli.run", "Run the calls in a text, as far as a policy allows."),
-    "chat": ("callblocks.cli.chat", "Talk with a model that calls tools."),
-    "serve": ("callblocks.cli.serve", "Serve chats and timelines over HTTP."),
-    "demo": ("callblocks.cli.demo", "Open a page with a sample to try, offline."),
-    "models": ("callblocks.cli.models", "List and test the models that you can talk with."),
-    "convert": ("callblocks.cli.convert", "Write a text in another dialect."),
+    "parse": (
+        "callblocks.cli.commands.parse",
+        "Find the calls in a text, and what is wrong with them.",
+    ),
+    "show": (
+        "callblocks.cli.commands.show",
+        "Show a text as a chat: prose, and calls with results.",
+    ),
+    "run": ("callblocks.cli.commands.run", "Run the calls in a text, as far as a policy allows."),
+    "chat": ("callblocks.cli.commands.chat", "Talk with a model that calls tools."),
+    "serve": ("callblocks.cli.commands.serve", "Serve chats and timelines over HTTP."),
+    "demo": ("callblocks.cli.commands.demo", "Open a page with a sample to try, offline."),
+    "models": (
+        "callblocks.cli.commands.models",
+        "List and test the models that you can talk with.",
+    ),
+    "convert": ("callblocks.cli.commands.convert", "Write a text in another dialect."),
     "workspace": (
-        "callblocks.cli.workspace",
+        "callblocks.cli.commands.office",
         "Lay, show and connect mail, files, events and tasks.",
     ),
-    "tools": ("callblocks.cli.tools", "List the tools, or print all about one."),
-    "policy": ("callblocks.cli.policy", "Check a policy file, or print one to begin with."),
-    "approvals": ("callblocks.cli.approvals", "Show, answer and take back approvals."),
-    "journal": ("callblocks.cli.journal", "Show the changes that calls made or left open."),
-    "timeline": ("callblocks.cli.timeline", "Show, check and move what was kept of runs."),
-    "sandbox": ("callblocks.cli.sandbox", "Say where commands run, and what holds there."),
-    "dialects": ("callblocks.cli.dialects", "List the dialects, or print all about one."),
-    "completion": ("callblocks.cli.completion", "Print the completion script of a shell."),
+    "tools": ("callblocks.cli.commands.tools", "List the tools, or print all about one."),
+    "policy": (
+        "callblocks.cli.commands.policy",
+        "Check a policy file, or print one to begin with.",
+    ),
+    "approvals": ("callblocks.cli.commands.approvals", "Show, answer and take back approvals."),
+    "journal": (
+        "callblocks.cli.commands.journal",
+        "Show the changes that calls made or left open.",
+    ),
+    "timeline": ("callblocks.cli.commands.timeline", "Show, check and move what was kept of runs."),
+    "sandbox": ("callblocks.cli.commands.sandbox", "Say where commands run, and what holds there."),
+    "dialects": ("callblocks.cli.commands.dialects", "List the dialects, or print all about one."),
+    "completion": ("callblocks.cli.commands.completion", "Print the completion script of a shell."),
 }
 
 # The extra of each command that needs one; a subcommand has that of its group unless it is here.

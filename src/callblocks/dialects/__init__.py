@@ -1,11 +1,8 @@
-"""Dialects: one file per way of writing tool calls as text.
+"""One file for each way of writing tool calls as text.
 
-`table` lists all of them with their aliases, groups and siblings, and loads a dialect's file when
-it is first used. `families` maps the names of models to dialects. Most dialects are a few markers
-on a shape of `parsing.shapes`.
-
-Start with table.py, then hermes.py (a JSON dialect) and qwen3_coder.py (a tag dialect). May import:
-model, parsing.
+table.py lists them in the order in which `auto` asks; families.py maps names of models to them.
+Dialects do not know each other. CONTRIBUTING.md shows how to add one. Does no input or output.
+May import: core, parsing.
 """
 
 from callblocks.dialects.families import FAMILIES, TAUGHT, dialect_of, is_small

@@ -11,7 +11,7 @@ Newer texts put `antml:` before the name of each tag; both are read alike.
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.invoke import RULES, invoke_form, invoke_tags
+from callblocks.parsing.shapes.tag_arguments import RULES, invoke_form, invoke_tags
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
 __all__ = ("AnthropicXml",)

@@ -24,8 +24,7 @@ from collections import deque
 from collections.abc import Container, Mapping, Sequence
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from callblocks.model.calls import Call, Item, Result
-from callblocks.model.shown import (
+from callblocks.core.call_text import (
     escape_call,
     escape_id,
     escape_prose,
@@ -37,14 +36,14 @@ from callblocks.model.shown import (
     unescape_prose,
     unescape_result,
 )
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block, Refused
+from callblocks.core.calls import Call, Item, Result
+from callblocks.core.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.ids import read_id
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.spelling import spellings
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.ids import read_id
+from callblocks.parsing.engine.markers import Markers, Shape, spellings
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.loop import Setting
 
 __all__ = ("ChatBlocks", "LegacyCall", "find_legacy_call")
 

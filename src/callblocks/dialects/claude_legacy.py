@@ -15,20 +15,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from callblocks.model.calls import Result
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.line_ends import without_line_ends
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.core.calls import Result
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape, without_line_ends
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.announce import BadBody
+from callblocks.parsing.readers.tags import (
+    BLANKS,
+    NOTHING,
+    Tag,
+    XmlForm,
+    XmlTags,
+    as_text,
+    closing,
+    literal,
+)
 from callblocks.parsing.shapes.element_bodies import ElementBodies
-from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, closing, literal
-from callblocks.parsing.shapes.trees import read_tree
-from callblocks.parsing.shapes.xml_bodies import Input
-from callblocks.parsing.shapes.xml_form import XmlForm, as_text
-from callblocks.parsing.shapes.xml_tags import XmlTags
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.shapes.elements import read_tree
+from callblocks.parsing.shapes.xml_call import Input
 
 __all__ = ("ClaudeLegacy",)
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from callblocks.model.specs import ToolSpec
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.readers.tags import as_text
 from callblocks.parsing.shapes.element_bodies import NamedTags
-from callblocks.parsing.shapes.xml_bodies import Input
-from callblocks.parsing.shapes.xml_form import as_text
+from callblocks.parsing.shapes.xml_call import Input
 
 __all__ = ("Cline",)
 

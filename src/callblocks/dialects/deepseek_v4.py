@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.dsml import Dsml, dsml_form, dsml_rules, dsml_tags
+from callblocks.parsing.shapes.tag_arguments import Dsml, dsml_form, dsml_rules, dsml_tags
 
 __all__ = ("DeepseekV4",)
 

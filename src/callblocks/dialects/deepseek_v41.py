@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.openers import Setting
-from callblocks.parsing.shapes.dsml import (
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.engine.openers import Setting
+from callblocks.parsing.shapes.tag_arguments import (
     Dsml,
     dsml_form,
     dsml_rules,

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.codes import GENERAL_CODES
-from callblocks.parsing.json_scan import JsonScan
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.inputs import read_input
-from callblocks.parsing.shapes.invoke import RULES, invoke_form, invoke_tags
-from callblocks.parsing.shapes.tags import BLANKS
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.ids import GENERAL_CODES
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.readers.announce import read_input
+from callblocks.parsing.readers.tags import BLANKS
+from callblocks.parsing.shapes.tag_arguments import RULES, invoke_form, invoke_tags
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.values.json_scan import JsonScan
 
 __all__ = ("Dots",)
 

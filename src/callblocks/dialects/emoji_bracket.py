@@ -4,7 +4,7 @@
     print("Hello World")
     🛠️[/end]
 
-A `]` ends the head, so a list in it stands without its brackets; see `callblocks.parsing.binding`.
+A `]` ends the head, so a list in it stands without its brackets; see `parsing.values.binding`.
 The head is one line: if the line ends first, the marker is prose (7.1). A body without an end
 marker runs to the end of the text (7.2). An inner start marker is body text (7.4). An end marker
 inside of a body is written with a backslash, `🛠️[\\/end]`, one more for each level.
@@ -26,25 +26,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
-from callblocks.model.brief import brief
-from callblocks.model.calls import Call, Item, Result
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.binding import bind, may_be_whole, unbind, unbind_whole
-from callblocks.parsing.block import Block, Refused
+from callblocks.core.calls import Call, Item, Result
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import ToolSpec
+from callblocks.core.text import brief
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import Expr, alt, lit, none_of, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.json_rules import strings_without
-from callblocks.parsing.json_scan import JsonScan
-from callblocks.parsing.json_value import read_json
-from callblocks.parsing.machines import until
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.schema_rules import input_rule, json_rule
-from callblocks.parsing.spelling import damaged, spellings
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.word_rules import arguments
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape, damaged, spellings
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.argument_rules import arguments, input_rule, json_rule
+from callblocks.parsing.grammar.expressions import Expr, alt, lit, none_of, seq, until
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.grammar.json_rules import strings_without
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.values.binding import bind, may_be_whole, unbind, unbind_whole
+from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.parsing.values.json_text import read_json
 
 __all__ = ("EmojiBracket", "EmojiBracketPlus")
 

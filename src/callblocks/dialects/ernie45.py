@@ -12,8 +12,8 @@ show nothing.
 
 from __future__ import annotations
 
+from callblocks.parsing.engine.openers import TURN_ENDS
 from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("Ernie45",)
 

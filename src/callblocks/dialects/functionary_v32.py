@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import TEXT_START, Markers, Shape
-from callblocks.parsing.shapes.inputs import raw_input
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import TEXT_START, Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.announce import raw_input
+from callblocks.parsing.readers.named_reader import Head
 from callblocks.parsing.shapes.named_json import NamedJson
-from callblocks.parsing.shapes.named_reader import Head
-from callblocks.parsing.stage import Reading
 
 __all__ = ("FunctionaryV32",)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.loop import Setting
 from callblocks.parsing.shapes.brace_calls import BraceCalls
-from callblocks.parsing.stage import Reading
 
 __all__ = ("Gemma4",)
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import re
 
-from callblocks.parsing.block import Block
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.engine.block import Block
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.readers.call_keys import Keys
+from callblocks.parsing.readers.row import CallRow
 from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.keys import Keys
-from callblocks.parsing.shapes.row import Row
 
 __all__ = ("GenericJson",)
 
 GAP = "[ \\t\\r\\n]{0,20}"
 ACTIONS = ("Action:\n", "Action: ")
-ACTION_ROW = Row(
+ACTION_ROW = CallRow(
     Keys(), (), (), separators="", many=False, trailing=("<end_action>", "<end_code>"), sure=False
 )
 
@@ -48,5 +48,5 @@ class GenericJson(JsonCalls):
     def is_sure(self, block: Block) -> bool:
         return block.stage.alone and block.marker not in ACTIONS
 
-    def row_of(self, block: Block, sure: bool) -> Row:
+    def row_of(self, block: Block, sure: bool) -> CallRow:
         return ACTION_ROW if block.marker in ACTIONS else super().row_of(block, sure)

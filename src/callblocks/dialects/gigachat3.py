@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.engine.openers import TURN_ENDS
+from callblocks.parsing.loop import Setting
 from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("Gigachat3",)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.arg_key_value import RULES, ArgKeyValue, named_call, pair_tags
-from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.tags import XmlForm
+from callblocks.parsing.shapes.tag_arguments import ARG_RULES, ArgKeyValue, named_call, pair_tags
 
 __all__ = ("Glm45",)
 
@@ -25,7 +25,7 @@ class Glm45(ArgKeyValue):
     result_tags = ("<tool_response>", "</tool_response>")
     summary = "<tool_call>name with <arg_key> and <arg_value> tags, a line each"
     syntax = "<tool_call>NAME\n<arg_key>KEY</arg_key>\n<arg_value>VALUE</arg_value>\n</tool_call>"
-    rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)
+    rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *ARG_RULES)
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
     tags = pair_tags()

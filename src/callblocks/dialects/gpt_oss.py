@@ -11,21 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from callblocks.model.calls import Call, Item, Thought
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block, Refused
+from callblocks.core.calls import Call, Item, Thought
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import alt, lit, many, opt, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.json_write import write_json
-from callblocks.parsing.machines import until
-from callblocks.parsing.markers import Shape, line
-from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.schema_rules import input_rule
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Shape, line
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.argument_rules import input_rule
+from callblocks.parsing.grammar.expressions import alt, lit, many, opt, seq, until
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.loop import Setting
 from callblocks.parsing.shapes.channels import ENDS, OPENERS, TO, read_message
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.values.json_text import write_json
+from callblocks.parsing.values.schema_shape import in_schema_order
 
 __all__ = ("GptOss",)
 

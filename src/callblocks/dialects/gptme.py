@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.model.calls import Call
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import Expr, chars, lit, many, seq
-from callblocks.parsing.fences import FENCE_LINES
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.core.calls import Call
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.fences import FENCE_LINES
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.expressions import Expr, chars, lit, many, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.announce import Telling
+from callblocks.parsing.readers.named_reader import Head, NamedReader, read_named_fence
 from callblocks.parsing.repair.brackets import Brackets
-from callblocks.parsing.shapes.named_fence import read_named_fence
 from callblocks.parsing.shapes.named_json import NamedJson
-from callblocks.parsing.shapes.named_reader import Head, NamedReader
-from callblocks.parsing.shapes.telling import Telling
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.values.json_scan import JsonScan, ScanState
 
 __all__ = ("Gptme",)
 

@@ -16,18 +16,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.call_keys import Keys
+from callblocks.parsing.readers.row import CallRow
 from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.keys import Keys
-from callblocks.parsing.shapes.row import Row
-from callblocks.parsing.stage import Reading
 
 __all__ = ("Hermes",)
 
 # A row without an opening tag has no closing tag: its braces show where it ends.
-UNOPENED = Row(
+UNOPENED = CallRow(
     Keys(),
     ("<tool_call>",),
     closing=(),
@@ -81,7 +81,7 @@ class Hermes(JsonCalls):
             block.give_back_bracket()
         return (yield from super().read(block))
 
-    def row_of(self, block: Block, sure: bool) -> Row:
+    def row_of(self, block: Block, sure: bool) -> CallRow:
         if sure:
             return self.row
         if not block.opening:

@@ -12,17 +12,16 @@ A model may have a suffix of its own on each tag: `<tool_call:SUFFIX>`.
 
 from __future__ import annotations
 
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.arg_key_value import (
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.readers.tags import BLANKS, Tag, XmlForm
+from callblocks.parsing.shapes.tag_arguments import (
+    ARG_RULES,
     NAME,
-    RULES,
     SUFFIX,
     ArgKeyValue,
     suffixed,
     wrapped_tags,
 )
-from callblocks.parsing.shapes.tags import BLANKS, Tag
-from callblocks.parsing.shapes.xml_form import XmlForm
 
 __all__ = ("HyV3",)
 
@@ -44,7 +43,7 @@ class HyV3(ArgKeyValue):
     rules = (
         "A call is a `<tool_call>` inside `<tool_calls>`; the tool's name and `<tool_sep>` stand "
         "right after the tag.",
-        *RULES,
+        *ARG_RULES,
     )
     reasoning = (("<think>", "</think>"),)
     tags = wrapped_tags(Tag("<tool_call>NAME<tool_sep>", _call(), _call(SUFFIX)))

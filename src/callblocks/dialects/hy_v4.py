@@ -7,19 +7,18 @@ A model may have a suffix of its own on each tag: `<tool_call:SUFFIX>`.
 
 from __future__ import annotations
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.arg_key_value import (
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.readers.tags import BLANKS, Tag, XmlForm, literal
+from callblocks.parsing.shapes.tag_arguments import (
+    ARG_RULES,
     NAME,
-    RULES,
     SUFFIX,
     ArgKeyValue,
     suffixed,
     wrapped_tags,
 )
-from callblocks.parsing.shapes.tags import BLANKS, Tag, literal
-from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.stage import Reading
 
 __all__ = ("HyV4",)
 
@@ -43,7 +42,7 @@ class HyV4(ArgKeyValue):
     rules = (
         "A call is a `<tool_call>` inside `<tool_calls>`; the tool's name stands right after the "
         "tag.",
-        *RULES,
+        *ARG_RULES,
     )
     reasoning = (("<think>", "</think>"),)
     # A call without its wrapper has the tags of GLM 4.7, so in `auto` only the wrapper opens.

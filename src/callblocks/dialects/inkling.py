@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.inputs import raw_input
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.engine.reasoning import Thinking
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.announce import raw_input
+from callblocks.parsing.readers.call_keys import Keys
 from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.keys import Keys
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.thinking import Thinking
 
 __all__ = ("Inkling",)
 

@@ -15,14 +15,14 @@ from itertools import count
 
 import msgspec
 
-from callblocks.model.calls import Call, Item
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block
-from callblocks.parsing.expressions import Expr, chars, lit, many, seq
-from callblocks.parsing.grammar import Grammar
+from callblocks.core.calls import Call, Item
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.block import Block
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.expressions import Expr, chars, lit, many, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.readers.named_reader import Head
 from callblocks.parsing.shapes.named_json import NAME, NamedJson
-from callblocks.parsing.shapes.named_reader import Head
-from callblocks.parsing.stage import Reading
 
 __all__ = ("KimiK2",)
 

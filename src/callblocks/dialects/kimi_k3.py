@@ -12,13 +12,19 @@ from __future__ import annotations
 
 from html import escape, unescape
 
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.framing import Framed
-from callblocks.parsing.shapes.json_values import MarkedValues
-from callblocks.parsing.shapes.tags import BLANKS, Tag, attributes, closing, literal
-from callblocks.parsing.shapes.xml_form import TYPES, XmlForm
-from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
-from callblocks.parsing.spelling import respelt_atoms
+from callblocks.parsing.engine.markers import Shape, respelt_atoms
+from callblocks.parsing.readers.tags import (
+    BLANKS,
+    TYPES,
+    Beside,
+    Tag,
+    XmlForm,
+    XmlTags,
+    attributes,
+    closing,
+    literal,
+)
+from callblocks.parsing.shapes.tag_arguments import Framed, MarkedValues
 
 __all__ = ("KimiK3",)
 

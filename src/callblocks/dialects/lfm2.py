@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.keys import Keys
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.readers.call_keys import Keys
+from callblocks.parsing.readers.row import CallRow, RowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked, python_codes
-from callblocks.parsing.shapes.row import Row
-from callblocks.parsing.shapes.row_reader import RowReader
-from callblocks.parsing.stage import Reading
 
 __all__ = ("Lfm2",)
 
 OPENING, CLOSING = "<|tool_call_start|>", "<|tool_call_end|>"
 JSON = Markers(Shape((r"\[?", r"[ \t\r\n]{0,1000}", r"\{")))
-ROW = Row(Keys(), (OPENING,), (CLOSING,))
+ROW = CallRow(Keys(), (OPENING,), (CLOSING,))
 
 
 class Lfm2(PythonMarked):

@@ -9,13 +9,13 @@ has a name and parameters.
 
 from __future__ import annotations
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.repair.keywords import read_keywords
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.readers.announce import Telling
+from callblocks.parsing.readers.call_keys import Keys, Parts
+from callblocks.parsing.repair.arguments import read_keywords
 from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.keys import Keys, Parts
-from callblocks.parsing.shapes.telling import Telling
-from callblocks.parsing.stage import Reading
 
 __all__ = ("Llama3Json",)
 

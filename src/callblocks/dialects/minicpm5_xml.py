@@ -11,12 +11,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.tags import Tag, attributed, attributes, closing, literal, misspelt
-from callblocks.parsing.shapes.xml_form import XmlForm, as_text
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.readers.tags import (
+    Tag,
+    XmlForm,
+    XmlTags,
+    as_text,
+    attributed,
+    attributes,
+    closing,
+    literal,
+    misspelt,
+)
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
-from callblocks.parsing.shapes.xml_tags import XmlTags
 
 __all__ = ("Minicpm5Xml",)
 

@@ -11,7 +11,7 @@ The quotes of an attribute may be single, or missing.
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.invoke import RULES, invoke_form, invoke_tags
+from callblocks.parsing.shapes.tag_arguments import RULES, invoke_form, invoke_tags
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
 __all__ = ("MinimaxM2",)

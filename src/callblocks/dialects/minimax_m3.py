@@ -14,14 +14,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import plain_values, problems_of, schema_of
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.readers.tags import NOTHING, Tag, XmlForm, XmlTags, attributed, closing
 from callblocks.parsing.shapes.element_bodies import ElementBodies
-from callblocks.parsing.shapes.tags import NOTHING, Tag, attributed, closing
-from callblocks.parsing.shapes.trees import read_tree, typed_members, write_tree
-from callblocks.parsing.shapes.xml_bodies import Input
-from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
+from callblocks.parsing.shapes.elements import read_tree, typed_members, write_tree
+from callblocks.parsing.shapes.xml_call import Input
+from callblocks.parsing.values.typed import plain_values, problems_of, schema_of
 
 __all__ = ("MinimaxM3",)
 

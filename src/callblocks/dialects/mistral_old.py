@@ -11,15 +11,15 @@ from hashlib import sha256
 
 import msgspec
 
-from callblocks.model.calls import Call, Item, Result
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing import json_rules as rules
-from callblocks.parsing.expressions import Expr, chars, lit, repeat, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.schema_rules import input_rule
+from callblocks.core.calls import Call, Item, Result
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.openers import TURN_ENDS
+from callblocks.parsing.grammar import json_rules as rules
+from callblocks.parsing.grammar.argument_rules import input_rule
+from callblocks.parsing.grammar.expressions import Expr, chars, lit, repeat, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.readers.call_keys import Keys
 from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.keys import Keys
-from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("MistralOld",)
 

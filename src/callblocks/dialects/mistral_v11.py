@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import re
 
-from callblocks.model.calls import Call
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block
-from callblocks.parsing.expressions import Expr, chars, lit, opt, repeat, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.core.calls import Call
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.block import Block
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.openers import TURN_ENDS
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.expressions import Expr, chars, lit, opt, repeat, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.readers.named_reader import Head
 from callblocks.parsing.shapes.named_json import NAME, NamedJson
-from callblocks.parsing.shapes.named_reader import Head
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.turn_end import TURN_ENDS
 
 __all__ = ("MistralV11",)
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from callblocks.model.specs import ToolSpec
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.readers.tags import as_text
 from callblocks.parsing.shapes.element_bodies import NamedTags
-from callblocks.parsing.shapes.xml_form import as_text
 
 __all__ = ("MorphXml",)
 

@@ -16,20 +16,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from callblocks.model.events import Reasoning, Text
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.shapes.foreign_body import Bodies
-from callblocks.parsing.shapes.framing import Framed
-from callblocks.parsing.shapes.invoke import RULES, invoke_tags
-from callblocks.parsing.shapes.json_values import JsonValues
-from callblocks.parsing.shapes.tags import BLANKS, Tag, closing, literal
-from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.shapes.xml_tags import Beside, XmlTags
-from callblocks.parsing.spelling import respelt_atoms
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.unread import UNREAD, tool_meant
+from callblocks.core.events import Reasoning, Text
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape, respelt_atoms
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.engine.unread import UNREAD, tool_meant
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.foreign_body import Bodies
+from callblocks.parsing.readers.tags import BLANKS, Beside, Tag, XmlForm, XmlTags, closing, literal
+from callblocks.parsing.shapes.tag_arguments import RULES, Framed, JsonValues, invoke_tags
 
 __all__ = ("MuseGlimmer",)
 

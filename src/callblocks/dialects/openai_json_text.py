@@ -13,11 +13,11 @@ import re
 from dataclasses import replace
 from functools import cached_property
 
-from callblocks.parsing.block import Block
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.engine.block import Block
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.readers.call_keys import Keys
+from callblocks.parsing.readers.row import CallRow
 from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.keys import Keys
-from callblocks.parsing.shapes.row import Row
 
 __all__ = ("OpenaiJsonText",)
 
@@ -56,11 +56,11 @@ class OpenaiJsonText(JsonCalls):
     def is_sure(self, block: Block) -> bool:
         return block.stage.alone
 
-    def row_of(self, block: Block, sure: bool) -> Row:
+    def row_of(self, block: Block, sure: bool) -> CallRow:
         is_flat = sure or FLAT in block.opening
         return super().row_of(block, sure) if is_flat else self._deep_row
 
     @cached_property
-    def _deep_row(self) -> Row:
+    def _deep_row(self) -> CallRow:
         """The row in `auto`: calls without `function` around them belong to other dialects."""
         return replace(self.row, keys=self.keys._replace(deep=True), sure=False)

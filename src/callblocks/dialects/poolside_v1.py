@@ -8,8 +8,8 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.arg_key_value import RULES, ArgKeyValue, pair_tags
-from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.readers.tags import XmlForm
+from callblocks.parsing.shapes.tag_arguments import ARG_RULES, ArgKeyValue, pair_tags
 
 __all__ = ("PoolsideV1",)
 
@@ -20,7 +20,7 @@ class PoolsideV1(ArgKeyValue):
     name = "poolside_v1"
     summary = "<tool_call>name with <arg_key> and <arg_value> tags, as in glm45"
     syntax = "<tool_call>NAME\n<arg_key>KEY</arg_key>\n<arg_value>VALUE</arg_value>\n</tool_call>"
-    rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *RULES)
+    rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *ARG_RULES)
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
     # Its calls look like those of `glm45`, so `auto` cannot choose it: a caller must name it.

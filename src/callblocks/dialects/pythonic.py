@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.json_scan import ScanState
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.python_scan import PythonScan
-from callblocks.parsing.shapes.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.values.json_scan import ScanState
+from callblocks.parsing.values.python_values import PythonScan
 
 __all__ = ("Pythonic",)
 

@@ -24,28 +24,24 @@ from typing import Any, ClassVar, cast
 
 from msgspec import structs
 
-from callblocks.model.brief import brief
-from callblocks.model.calls import Call, Item, Result
-from callblocks.model.catalogue import CATALOGUE
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing import json_rules as rules
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.core.calls import Call, Item, Result
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import CATALOGUE, ToolSpec
+from callblocks.core.text import brief
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import Ref, alt, chars, lit, many, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.ids import read_id
-from callblocks.parsing.json_scan import JsonScan
-from callblocks.parsing.json_start import BARE, BLANKS, FENCED, Broken, read_json_start
-from callblocks.parsing.line_ends import line_start
-from callblocks.parsing.markers import Markers, Shape
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.ids import GENERAL_CODES, read_id
+from callblocks.parsing.engine.json_start import BARE, BLANKS, FENCED, BrokenJson, read_json_start
+from callblocks.parsing.engine.markers import Markers, Shape, damaged, line_start, spellings
+from callblocks.parsing.engine.parse_state import ParseState, Reading
+from callblocks.parsing.grammar import json_rules as rules
+from callblocks.parsing.grammar.argument_rules import input_rule
+from callblocks.parsing.grammar.expressions import Ref, alt, chars, lit, many, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.loop import Setting
 from callblocks.parsing.repair.calls import read_mended
-from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.schema_rules import input_rule
-from callblocks.parsing.spelling import damaged, spellings
-from callblocks.parsing.stage import Reading, Stage
+from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.parsing.values.schema_shape import in_schema_order
 
 __all__ = ("DELIMITER", "BadCall", "ScissorsCat", "read_call")
 
@@ -103,7 +99,7 @@ class ScissorsCat(Dialect):
             # The line end before the calls belongs to the prose: without it the sentences before
             # and behind the calls would meet on one line.
             block.lead(len(line_start(block.opening)))
-        if isinstance(read, Broken):
+        if isinstance(read, BrokenJson):
             block.malformed("scissors-cat.json", f"not JSON: {read.reason}")
         else:
             self._read_calls(block, *read)
@@ -225,7 +221,7 @@ class BadCall(Exception):
     """The error of an element that is no call: the field, and the reason."""
 
 
-def _read_element(raw: str, stage: Stage) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _read_element(raw: str, stage: ParseState) -> tuple[dict[str, Any], tuple[str, ...]]:
     try:
         value, repairs = read_mended(raw, strict=stage.strict, depth=stage.limits.depth)
     except ValueError as error:

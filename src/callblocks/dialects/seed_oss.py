@@ -11,7 +11,7 @@ VALUE
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.function_tags import FunctionTags, function_form, function_tags
+from callblocks.parsing.shapes.tag_arguments import FunctionTags, function_form, function_tags
 
 __all__ = ("SeedOss",)
 

@@ -15,18 +15,16 @@ import builtins
 from collections.abc import Sequence
 from typing import ClassVar
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.fences import END_OF_LINE, read_fence
-from callblocks.parsing.json_scan import ScanState
-from callblocks.parsing.line_ends import without_line_end
-from callblocks.parsing.markers import Markers, Shape, line
-from callblocks.parsing.python_scan import PythonScan
-from callblocks.parsing.python_values import Arguments, read_arguments
-from callblocks.parsing.shapes.foreign_body import Bodies
-from callblocks.parsing.shapes.python_calls import NAME, PythonRow, PythonRowReader
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.fences import END_OF_LINE, read_fence
+from callblocks.parsing.engine.markers import Markers, Shape, line, without_line_end
+from callblocks.parsing.engine.parse_state import ParseState, Reading
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.foreign_body import Bodies
+from callblocks.parsing.readers.python_calls import NAME, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked
-from callblocks.parsing.stage import Reading, Stage
+from callblocks.parsing.values.json_scan import ScanState
+from callblocks.parsing.values.python_values import Arguments, PythonScan, read_arguments
 
 __all__ = ("SmolagentsCode",)
 
@@ -149,7 +147,7 @@ def _breaks_off(block: Block) -> bool:
     return scan.closed and (scan.empty or any(hit and not hit.lastindex for hit in hits))
 
 
-def _is_tool(stage: Stage, name: str) -> bool:
+def _is_tool(stage: ParseState, name: str) -> bool:
     """Return whether a name is a declared tool, or, if none is declared, no Python built-in."""
     # `print(x)` in a text without declared tools is code, and no call of a tool `print`.
     is_known = name in stage.tools

@@ -7,20 +7,20 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.shapes.invoke import RULES
-from callblocks.parsing.shapes.tags import (
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.readers.tags import (
     BLANKS,
     Tag,
+    XmlForm,
+    XmlTags,
     attributed,
     closing,
     literal,
     misspelt,
     respelt,
 )
-from callblocks.parsing.shapes.xml_form import XmlForm
+from callblocks.parsing.shapes.tag_arguments import RULES
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
-from callblocks.parsing.shapes.xml_tags import XmlTags
 
 __all__ = ("Step3",)
 

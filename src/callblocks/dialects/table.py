@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from callblocks.model.errors import CallerError
+from callblocks.core.errors import CallerError
 
 if TYPE_CHECKING:
     from callblocks.parsing.dialect import Dialect

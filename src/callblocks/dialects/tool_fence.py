@@ -22,25 +22,34 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 
-from callblocks.model.brief import brief
-from callblocks.model.calls import Call, Item, Result
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.binding import split_words
-from callblocks.parsing.block import Block, Refused
+from callblocks.core.calls import Call, Item, Result
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import ToolSpec
+from callblocks.core.text import brief
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import EMPTY, Ref, alt, chars, lit, many, opt, seq
-from callblocks.parsing.fences import END_OF_LINE, FENCE_LINES, read_fence, read_fence_body
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.ids import read_id
-from callblocks.parsing.machines import until, without
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.yaml_core import Doubts, YamlError, load
-from callblocks.parsing.yaml_rules import input_lines, scalar_text, text_value
-from callblocks.parsing.yaml_write import dump
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.fences import END_OF_LINE, FENCE_LINES, read_fence, read_fence_body
+from callblocks.parsing.engine.ids import read_id
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.argument_rules import input_lines, scalar_text, text_value
+from callblocks.parsing.grammar.expressions import (
+    EMPTY,
+    Ref,
+    alt,
+    chars,
+    lit,
+    many,
+    opt,
+    seq,
+    until,
+    without,
+)
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.values.binding import split_words
+from callblocks.parsing.values.schema_shape import in_schema_order
+from callblocks.parsing.values.yaml_core import Doubts, YamlError, dump, load
 
 __all__ = ("STATES", "ToolFence")
 

@@ -14,12 +14,10 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from callblocks.parsing.markers import Shape
+from callblocks.parsing.engine.markers import Shape
+from callblocks.parsing.readers.foreign_body import Bodies
+from callblocks.parsing.readers.tags import BLANKS, NOTHING, Tag, XmlForm, XmlTags, closing, literal
 from callblocks.parsing.shapes.element_bodies import ElementBodies
-from callblocks.parsing.shapes.foreign_body import Bodies
-from callblocks.parsing.shapes.tags import BLANKS, NOTHING, Tag, closing, literal
-from callblocks.parsing.shapes.xml_form import XmlForm
-from callblocks.parsing.shapes.xml_tags import XmlTags
 
 __all__ = ("UseTool",)
 

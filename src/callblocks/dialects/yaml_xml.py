@@ -14,21 +14,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import plain_values, problems_of, schema_of
-from callblocks.parsing.expressions import alt, lit, opt, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.schema_order import fits, in_schema_order
-from callblocks.parsing.shapes.bad_body import BadBody
+from callblocks.core.calls import Call
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.grammar.argument_rules import input_lines
+from callblocks.parsing.grammar.expressions import alt, lit, opt, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.readers.announce import BadBody
 from callblocks.parsing.shapes.element_bodies import NAME, NamedTags
-from callblocks.parsing.shapes.xml_bodies import Input
-from callblocks.parsing.typed import Typed
-from callblocks.parsing.yaml_core import Doubts, YamlError, load
-from callblocks.parsing.yaml_rules import input_lines
-from callblocks.parsing.yaml_write import dump
+from callblocks.parsing.shapes.xml_call import Input
+from callblocks.parsing.values.schema_shape import fits, in_schema_order
+from callblocks.parsing.values.typed import Typed, plain_values, problems_of, schema_of
+from callblocks.parsing.values.yaml_core import Doubts, YamlError, dump, load
 
 __all__ = ("YamlXml",)
 

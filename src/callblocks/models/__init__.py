@@ -1,10 +1,6 @@
-"""Language models: requests to them, and their text as it arrives.
+"""Language models: what they are asked, and their text as it arrives.
 
-`model` is the protocol: messages in, pieces out. `chat_endpoint` and `completion_endpoint` speak to
-OpenAI-compatible servers (`http_stream` for bytes, `event_lines` for server-sent events,
-`reply_reader` for pieces, `native_calls` for tool calls). `local` runs weights in this process,
-`scripted` plays transcripts. `opening` turns a text such as `ollama:qwen3` into a model, `config`
-reads the config file.
-
-Start with model.py. May import: model.
+model.py is the contract; open_model.py makes a model from one word or address; config.py reads the
+config file; openai/ speaks to HTTP servers; llama.py runs weights in this process; scripted.py
+plays transcripts. Start with model.py. May import: core, parsing.
 """

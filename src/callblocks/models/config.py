@@ -3,7 +3,7 @@
     default = "coder"
 
     [models.coder]
-    address = "ollama:qwen3-coder"        # any form of `callblocks.models.opening`
+    address = "ollama:qwen3-coder"        # any form of `callblocks.models.open_model`
     temperature = 0.2
     context = 32768
 
@@ -27,13 +27,12 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from callblocks.model.brief import brief
-from callblocks.model.errors import CallerError, ModelError
-from callblocks.model.redaction import is_secret_key, redact
-from callblocks.model.toml_text import parse_toml
-from callblocks.models.endpoint import EndpointSettings, check_is_text
+from callblocks.core.errors import CallerError, ModelError
+from callblocks.core.redaction import is_secret_key, redact
+from callblocks.core.text import brief
+from callblocks.core.toml_text import parse_toml
 from callblocks.models.model import CALL_MODES, CallMode, Model
-from callblocks.models.opening import (
+from callblocks.models.open_model import (
     is_endpoint,
     is_form,
     key_hint,
@@ -41,7 +40,8 @@ from callblocks.models.opening import (
     open_model,
     unknown_model,
 )
-from callblocks.tools.names import close_to
+from callblocks.models.openai.endpoint import EndpointSettings, check_is_text
+from callblocks.tools.tool import close_to
 
 __all__ = (
     "LARGEST",

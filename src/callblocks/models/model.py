@@ -4,32 +4,40 @@
         async for piece in pieces: ...
 
 A model that cannot be reached, stalls or breaks raises `ModelError` with a code of
-`callblocks.models.codes`, after all the text that came.
+`callblocks.models.model`, after all the text that came.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from itertools import groupby
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import msgspec
+from msgspec.structs import replace
 
-from callblocks.model.calls import Call
-from callblocks.model.parts import Part
-
-if TYPE_CHECKING:
-    from callblocks.model.specs import ToolSpec
+from callblocks.core.blocks import ESCAPE, Part, text_of
+from callblocks.core.calls import Call
+from callblocks.core.errors import CallerError
+from callblocks.core.specs import ToolSpec
 
 __all__ = (
     "CALL_MODES",
+    "MARKED",
+    "MODEL_CODES",
     "NATIVE",
+    "PROMPT_FORMATS",
     "CallMode",
     "Message",
     "Model",
     "NativeDelta",
+    "NativeNames",
     "Piece",
+    "PromptFormat",
     "Request",
     "Role",
+    "Scenario",
     "Spoken",
     "Stopped",
     "Thinking",
@@ -38,6 +46,8 @@ __all__ = (
     "UsedMode",
     "context_of",
     "mode_of",
+    "prompt_format",
+    "scenarios_of",
 )
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -179,3 +189,188 @@ def context_of(model: Model) -> int | None:
 def mode_of(model: Model) -> UsedMode:
     """Return the mode for the next request; text for a model without modes."""
     return getattr(model, "mode", "text")
+
+
+# --- Scenarios of a model that plays scripts: one for each script, with a first prompt ---
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """A script by its name; `prompt` is what a person would say to see it."""
+
+    name: str
+    title: str
+    prompt: str
+
+
+def scenarios_of(model: Model) -> tuple[Scenario, ...]:
+    """Return the scenarios of a model; none for a real one."""
+    return tuple(getattr(model, "scenarios", ()))
+
+
+# --- Codes of a `ModelError`, with their meaning ---
+
+MODEL_CODES = {
+    "model_unreachable": "no connection to the model's server, or it broke",
+    "model_timeout": "the model's server said nothing for too long",
+    "model_refused": "the model's server refused the request: a wrong key, model or field",
+    "model_no_tools": "the model's server takes no tools; in `auto` the prompt teaches them",
+    "model_busy": "the model's server has too much to do; try again",
+    "model_failed": "the model's server failed",
+    "model_broken": "the model's server sent what is no reply: half an event, or no JSON",
+    "model_context_full": "prompt and reply do not fit into the model's context; send less",
+    "model_too_long": "a line or a reply passes the limit",
+    "model_missing": "a package or a file that this model needs is not there",
+}
+
+
+# --- Names of tools as native APIs allow them: letters, digits, `_` and `-`, at most 64 of them
+# ---
+#
+#     react.write        react_write
+#     mcp:search/web     mcp_search_web
+#     a.b and a_b        a_b_2 and a_b       the names that need no change keep theirs
+#
+# A model that is given tools natively knows them by these names only, also where it writes a call
+# as
+# text. So one mapping per turn is used in both directions.
+
+_LONGEST = 64
+_OTHER = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class NativeNames:
+    """The mapping between tools and their native names."""
+
+    def __init__(self, tools: Iterable[ToolSpec]) -> None:
+        known = list(tools)
+        self._native: dict[str, str] = {}
+        self._own: dict[str, str] = {}
+        # Names that need no change come first, so that they keep theirs and only the others get a
+        # suffix.
+        for spec in sorted(known, key=lambda spec: _short(spec.name) != spec.name):
+            native = self._free(_short(spec.name))
+            self._native[spec.name], self._own[native] = native, spec.name
+        # The tools under their native names.
+        self.specs = tuple(replace(spec, name=self._native[spec.name]) for spec in known)
+        # The tools that a call in text may name: by either of the two names.
+        self.read_specs = (*self.specs, *(one for one in known if one.name not in self._own))
+
+    def native(self, call: Call) -> Call:
+        """Return the call under the native name of its tool; any other name is made valid."""
+        return replace(call, name=self._native.get(call.name) or _short(call.name))
+
+    def own(self, name: str) -> str:
+        """Return the name of the tool that has this native name; any other name stays."""
+        # Models of the Harmony format put their namespace before it.
+        plain = name.removeprefix("functions.")
+        return self._own.get(name) or self._own.get(plain) or name
+
+    def _free(self, name: str) -> str:
+        free, number = name, 1
+        while free in self._own:
+            number += 1
+            end = f"_{number}"
+            free = name[: _LONGEST - len(end)] + end
+        return free
+
+
+def _short(name: str) -> str:
+    return _OTHER.sub("_", name)[:_LONGEST] or "_"
+
+
+# --- Messages as one text, for a model that only goes on writing ---
+#
+#     chatml    <|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n
+#     llama3    <|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|>…
+#     mistral   [INST] Hello[/INST]
+#     plain     User: Hello\n\nAssistant:
+#
+# No format writes the sign that begins a text (`<s>`, `<|begin_of_text|>`): servers put it there.
+# An image or a document is one line.
+#
+# A content cannot end its message or begin another: the sign `␛` goes into every marker that stands
+# in it, as in `<␛|im_end|>`. A session takes it out of what a model copies from there.
+
+_BAR = re.compile(r"<(?=\|[A-Za-z0-9_]{1,64}\|>)")
+_BRACKET = re.compile(
+    r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|TOOL_ID"
+    r"|CALL_ID|ARGS|THINK|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE"
+    r"|SUFFIX|REFERENCE_DOC_[0-9]{1,4})\])|<(?=/?(?:s|unk|pad)>)"
+)
+# At the start of a line, by any character that a model may take for a line end.
+_NAME = re.compile(
+    r"(?<![^\n\r\v\f\x1c-\x1e\x85\u2028\u2029])[^\S\n]{0,8}"
+    r"(?:u(?=ser[^\S\n]*:)|a(?=ssistant[^\S\n]*:)|s(?=ystem[^\S\n]*:))",
+    re.IGNORECASE,
+)
+# Matches wherever some format inserts a sign into a content.
+MARKED = re.compile("|".join((_BAR.pattern, _BRACKET.pattern, f"(?i:{_NAME.pattern})")))
+
+
+class PromptFormat(msgspec.Struct, frozen=True):
+    """The form of a prompt: `prompt`, and the texts that end a reply.
+
+    `trims` means that a reply begins with a blank that is not part of it.
+    """
+
+    name: str
+    prompt: Callable[[Iterable[Message]], str]
+    stops: tuple[str, ...]
+    trims: bool = False
+
+
+def prompt_format(name: str) -> PromptFormat:
+    """Return the format of that name."""
+    if name not in PROMPT_FORMATS:
+        raise CallerError(f"no prompt format {name!r}; choose from: {', '.join(PROMPT_FORMATS)}")
+    return PROMPT_FORMATS[name]
+
+
+def _content(message: Message, marker: re.Pattern[str]) -> str:
+    """Return the text of a message with a sign in each marker of the format."""
+    text = text_of(list(message.parts)).strip("\n")
+    return marker.sub(rf"\g<0>{ESCAPE}", text)
+
+
+def _chatml(messages: Iterable[Message]) -> str:
+    said = (f"<|im_start|>{one.role}\n{_content(one, _BAR)}<|im_end|>\n" for one in messages)
+    return "".join((*said, "<|im_start|>assistant\n"))
+
+
+def _llama3(messages: Iterable[Message]) -> str:
+    said = (f"{_llama3_head(one.role)}{_content(one, _BAR)}<|eot_id|>" for one in messages)
+    return "".join((*said, _llama3_head("assistant")))
+
+
+def _llama3_head(role: str) -> str:
+    return f"<|start_header_id|>{role}<|end_header_id|>\n\n"
+
+
+def _mistral(messages: Iterable[Message]) -> str:
+    """Return the prompt for two sides only: the system's text is put before the person's."""
+    return "".join(_mistral_sides(messages))
+
+
+def _mistral_sides(messages: Iterable[Message]) -> Iterator[str]:
+    # The template has no system role and wants alternating sides, so neighbours of one side are
+    # joined.
+    for is_reply, group in groupby(messages, lambda one: one.role == "assistant"):
+        text = "\n\n".join(_content(one, _BRACKET) for one in group)
+        yield f" {text}</s>" if is_reply else f"[INST] {text}[/INST]"
+
+
+def _plain(messages: Iterable[Message]) -> str:
+    said = (f"{one.role.capitalize()}: {_content(one, _NAME)}\n\n" for one in messages)
+    return "".join((*said, "Assistant:"))
+
+
+# Every format, by its name.
+PROMPT_FORMATS = {
+    one.name: one
+    for one in (
+        PromptFormat("chatml", _chatml, ("<|im_end|>", "<|im_start|>", "<|endoftext|>")),
+        PromptFormat("llama3", _llama3, ("<|eot_id|>", "<|end_of_text|>", "<|start_header_id|>")),
+        PromptFormat("mistral", _mistral, ("</s>", "[INST]"), trims=True),
+        PromptFormat("plain", _plain, ("\nUser:", "\nSystem:", "\nAssistant:"), trims=True),
+    )
+}

@@ -1,14 +1,14 @@
-"""Parsing: the machinery that every dialect is built from. It knows no dialect by name.
+"""The machinery that dialects are built from.
 
-Text goes through four layers. `scanner` holds the text that has arrived and is not consumed yet,
-and `markers` finds an opener in it although the text may stop inside one. `engine` is the parse
-loop: it emits prose, and hands the text behind an opener to the dialects that own that opener. A
-dialect reads a `block` with a generator. `shapes` has the readers that several dialects share.
+    engine/   blocks, markers, fences, reasoning: what the loop in loop.py is made of
+    values/   JSON, Python, YAML and typed text become values
+    readers/  calls in one notation: JSON rows, Python calls, tags, a name and JSON
+    repair/   what models get wrong in calls, read all the same and named
+    grammar/  rules that hold a decoder to a dialect: GBNF, Lark, structural tags
+    shapes/   forms that many dialects share; a dialect adds markers and keys
 
-Beside the layers: `json_scan`, `python_scan`, `yaml_core`, `brace_values` and `repair` read values;
-`binding` and `typed` fit text to a tool's parameters; `grammar`, `expressions` and `schema_rules`
-write grammars for constrained decoding; `thinking` reads reasoning; `unread` reports calls that no
-dialect read.
+dialect.py has the contract of a dialect; teaching.py writes prompts; conversion.py joins two
+dialects. The author of a dialect needs one import: `from callblocks.parsing import Dialect, …`.
 
-Start with engine.py, then block.py. May import: model. Nothing here does I/O.
+Start with loop.py. Does no input or output. May import: core.
 """

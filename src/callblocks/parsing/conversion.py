@@ -20,14 +20,12 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from callblocks.model.calls import Call, Item, Span, Thought
-from callblocks.model.errors import Unwritable
-from callblocks.model.events import CallReady, CallResult, Malformed, Reasoning, Text
-from callblocks.model.specs import ToolSpecs, specs_by_name
-from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.ids import is_made
-from callblocks.parsing.parsed import Parsed
-from callblocks.parsing.readback import joined
+from callblocks.core.calls import Call, Item, Span, Thought
+from callblocks.core.errors import Unwritable
+from callblocks.core.events import CallReady, CallResult, Malformed, Reasoning, Text
+from callblocks.core.specs import ToolSpecs, specs_by_name
+from callblocks.parsing.dialect import Dialect, Parsed, joined
+from callblocks.parsing.engine.ids import is_made
 
 __all__ = ("Conversion", "Unsaid", "conversion")
 

@@ -14,27 +14,250 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import ClassVar
+from itertools import groupby
+from typing import Any, ClassVar
 
-from callblocks.model.calls import Call, Item, Result, Thought
-from callblocks.model.errors import BadSpec, UnknownTool, Unsupported, Unwritable
-from callblocks.model.specs import SpecBook, ToolSpec, ToolSpecs, specs_by_name
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.engine import Engine, Owner, Setting
+from callblocks.core.calls import Call, Item, Result, Thought
+from callblocks.core.errors import BadSpec, CallerError, UnknownTool, Unsupported, Unwritable
+from callblocks.core.events import (
+    CallReady,
+    CallResult,
+    Event,
+    Malformed,
+    Problem,
+    Reasoning,
+    Text,
+    join,
+)
+from callblocks.core.json_values import same
+from callblocks.core.specs import SpecBook, ToolSpec, ToolSpecs, specs_by_name
+from callblocks.core.text import brief
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Shape, Spellings, respell
+from callblocks.parsing.engine.openers import TURN_ENDS
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.engine.reasoning import Pairs
 from callblocks.parsing.fallbacks import ForeignBodies, Respelled, Sibling
-from callblocks.parsing.grammar import Calls, Grammar, Kind
+from callblocks.parsing.grammar.grammar import Calls, Grammar, Kind
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.parsed import Parsed
-from callblocks.parsing.readback import difference, joined
-from callblocks.parsing.shapes.foreign_body import Bodies
-from callblocks.parsing.spelling import Spellings, respell
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.loop import Engine, Owner, Setting
+from callblocks.parsing.readers.foreign_body import Bodies
 from callblocks.parsing.teaching import compact_prompt, example_items, prompt
-from callblocks.parsing.thinking import Pairs
-from callblocks.parsing.turn_end import TURN_ENDS
 
-__all__ = ("Dialect", "with_fallbacks")
+__all__ = (
+    "Dialect",
+    "Parsed",
+    "difference",
+    "joined",
+    "with_fallbacks",
+)
+
+# --- A whole text, read: its prose, calls, results and problems beside the events they come from
+# ---
+
+
+class Parsed:
+    """The result of parsing a whole text."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.events = join(events)
+
+    @cached_property
+    def text(self) -> str:
+        """The prose, without the blocks."""
+        return "".join(event.text for event in self.events if isinstance(event, Text))
+
+    @cached_property
+    def reasoning(self) -> str:
+        """The reasoning of the model, without its markers."""
+        return "".join(event.text for event in self.events if isinstance(event, Reasoning))
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        return [event.call for event in self.events if isinstance(event, CallReady)]
+
+    @cached_property
+    def results(self) -> list[Result]:
+        return [event.result for event in self.events if isinstance(event, CallResult)]
+
+    @cached_property
+    def problems(self) -> list[Malformed | Problem]:
+        """The malformed blocks and the problems, in the order of the text."""
+        return [event for event in self.events if isinstance(event, Malformed | Problem)]
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """The items that a dialect can write; malformed text is prose, reasoning a `Thought`."""
+        found: list[Item] = []
+        for event in self.events:
+            match event:
+                case Text(text=text) | Malformed(text=text):
+                    found.append(text)
+                case Reasoning(text=text):
+                    found.append(Thought(text))
+                case CallReady(call=call):
+                    found.append(call)
+                case CallResult(result=result):
+                    found.append(result)
+                case _:
+                    pass
+        return found
+
+    def __repr__(self) -> str:
+        return (
+            f"Parsed(text={self.text!r:.60}, calls={len(self.calls)}, "
+            f"results={len(self.results)}, problems={len(self.problems)})"
+        )
+
+
+# --- Comparison of written items with the parsed text, to verify a write (law: write, then read)
+# ---
+
+
+def joined(items: Iterable[Item]) -> list[Item]:
+    """Join adjacent prose and thoughts, drop empty ones, and raise for a value that is no item."""
+    out: list[Item] = []
+    for kind, group in groupby(items, key=_kind):
+        members = list(group)
+        for member in members:
+            if not isinstance(member, str | Call | Result):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+                raise CallerError(f"an item is a str, a Call or a Result, not {brief(member)}")
+        if kind is None:
+            out += members
+        elif text := "".join(map(str, members)):
+            out.append(kind(text))
+    return out
+
+
+def _kind(item: Item) -> type[str] | None:
+    """Return the class by which prose and thoughts are joined; None for other items."""
+    if isinstance(item, Thought):
+        return Thought
+    return str if isinstance(item, str) else None
+
+
+def difference(
+    wanted: Sequence[Item], read: Parsed, *, by_id: bool, in_order: bool, untyped: bool = False
+) -> str:
+    """Describe the first item that does not read back, or return `""` if all do.
+
+    Without `by_id` a result belongs to the call at the same place, whatever their ids. Without
+    `in_order` it does not matter between which calls prose stands. `untyped`: values are read as
+    text because no declared tool gives them a type.
+    """
+    # Calls, results and prose are compared apart, in that order: a lost call also changes the
+    # prose, and "it would not be read as a call" is the better message.
+    calls = [item for item in wanted if isinstance(item, Call)]
+    results = [item for item in wanted if isinstance(item, Result)]
+    return (
+        _calls_differ(calls, read.calls, by_id, untyped)
+        or _results_differ(results, calls, read, by_id)
+        or _prose_differs(wanted, read, in_order)
+    )
+
+
+def _calls_differ(calls: Sequence[Call], given: Sequence[Call], by_id: bool, untyped: bool) -> str:
+    for call, other in zip(calls, given, strict=False):
+        if call.ended != other.ended:
+            return f"the call {call.id!r} of {call.name!r}, which did not end"
+        if not same(_essence(call, by_id), _essence(other, by_id)):
+            return f"the call {call.id!r} of {call.name!r}: {_change(call, other, untyped)}"
+    if len(given) > len(calls):
+        return f"prose that reads as a call: {_brief(given[len(calls)])}"
+    if len(given) < len(calls):
+        missing = calls[len(given)]
+        return f"the call {missing.id!r} of {missing.name!r}: it would not be read as a call"
+    return ""
+
+
+def _change(call: Call, other: Call, untyped: bool) -> str:
+    """Describe how a call would be read instead."""
+    if call.name != other.name or not same(call.input, other.input):
+        hint = "; `tools` would give values their types" if untyped else ""
+        return f"it would be read as {_brief(other)}{hint}"
+    lost = [
+        key
+        for key in call.extra
+        if key not in other.extra or not same(call.extra[key], other.extra[key])
+    ]
+    if lost:
+        return f"it would be read without its {', '.join(map(repr, lost))}"
+    new = [repr(key) for key in other.extra if key not in call.extra]
+    return f"it would be read with {', '.join(new)}" if new else f"its id would be {other.id!r}"
+
+
+def _results_differ(
+    results: Sequence[Result], calls: Sequence[Call], read: Parsed, by_id: bool
+) -> str:
+    known = {call.id for call in calls}
+    for result in results:
+        if result.id not in known:
+            return f"the result of {result.id!r}, whose call is not here"
+    wanted = _outcomes(results, calls, by_id)
+    given = _outcomes(read.results, read.calls, by_id)
+    if same(wanted, given):
+        return ""
+    return f"these results: {brief(wanted, 200)} would be read as {brief(given, 200)}"
+
+
+def _prose_differs(wanted: Sequence[Item], read: Parsed, in_order: bool) -> str:
+    given = [item for event in read.events if (item := _item(event)) is not None]
+    for kind, word in ((str, "prose"), (Thought, "thought")):
+        pairs = zip(_said(wanted, kind, in_order), _said(given, kind, in_order), strict=True)
+        for said, other in pairs:
+            if said != other:
+                return f"the {word} {said!r:.80}: it would be read as {other!r:.80}"
+    return ""
+
+
+def _item(event: Event) -> Item | None:
+    """Return the item of an event; None for results and malformed text."""
+    match event:
+        case Text(text=text):
+            return text
+        case Reasoning(text=text):
+            return Thought(text)
+        case CallReady(call=call):
+            return call
+        case _:
+            return None
+
+
+def _said(items: Sequence[Item], kind: type[str], in_order: bool) -> list[str]:
+    """Return the prose (or the thoughts) before, between and behind the calls, or all as one."""
+    stretches = [""]
+    for item in items:
+        if _kind(item) is kind:
+            stretches[-1] += str(item)
+        elif isinstance(item, Call) and in_order:
+            stretches.append("")
+    return stretches
+
+
+def _essence(call: Call, by_id: bool) -> dict[str, Any]:
+    essence = {
+        "name": call.name,
+        "input": call.input,
+        "extra": call.extra,
+    }
+    return essence | {"id": call.id} if by_id else essence
+
+
+def _outcomes(results: Sequence[Result], calls: Sequence[Call], by_id: bool) -> list[list[Any]]:
+    """Return the results in the order of their calls, each with the place of its call."""
+    places = {call.id: place for place, call in enumerate(calls)}
+    outcomes = [
+        [places.get(result.id, -1), result.output, result.error, result.id if by_id else ""]
+        for result in results
+    ]
+    return sorted(outcomes, key=lambda outcome: outcome[0])
+
+
+def _brief(call: Call) -> str:
+    return f"{call.name}({brief(call.input)})"
+
+
+# --- The base class of dialects. A dialect is one way of writing tool calls as text ---
 
 # `write` verifies its own text, which is not hostile: a caller's limits must not make it fail.
 NO_LIMITS = Limits(depth=10**9, input_size=10**12, calls=10**9)

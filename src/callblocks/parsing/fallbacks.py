@@ -14,15 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, cast
 
-from callblocks.model.events import Problem
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.openers import Owner, Setting
-from callblocks.parsing.shapes.foreign_body import Bodies, read_foreign_body
-from callblocks.parsing.shapes.tags import begun
-from callblocks.parsing.spelling import is_barred
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.thinking import Pairs
+from callblocks.core.events import Problem
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Shape, is_barred
+from callblocks.parsing.engine.openers import Owner, Setting
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.engine.reasoning import Pairs
+from callblocks.parsing.readers.foreign_body import Bodies, read_foreign_body
+from callblocks.parsing.readers.tags import begun
 
 __all__ = ("Fallback", "ForeignBodies", "Respelled", "Sibling")
 

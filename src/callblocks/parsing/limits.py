@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from callblocks.model.errors import CallerError
+from callblocks.core.errors import CallerError
 
 __all__ = ("USUAL", "Limits")
 

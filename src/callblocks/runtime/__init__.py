@@ -1,9 +1,6 @@
-"""The runtime: calls become outcomes under a policy.
+"""Calls become outcomes.
 
-A call passes `taken_call` (checked input), `gate` (policy and approval), `running` (journal, tool,
-redaction, limits) and leaves as one outcome. `policy` decides, `approvals` stores a person's
-answers, `files`, `net` and `sandbox` confine what a tool can reach, and `origins` tracks text of
-others.
-
-Start with runtime.py, then gate.py.
+runtime.py orders the calls of a turn; checked_call.py makes the one checked input; gate.py is the
+door that each call passes (policy, taint, approval_gate.py); run_call.py runs the function, keeps
+its limits and the journal. Start with gate.py. May import: core, tools, policy, approvals, guard.
 """

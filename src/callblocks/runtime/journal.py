@@ -27,11 +27,11 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from callblocks.model.errors import CallblocksError
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.processes import lives, this_process
+from callblocks.core.errors import CallblocksError
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.workers.worker import lives, this_process
 
-__all__ = ("Entry", "Intent", "Journal", "JournalUnavailable", "State")
+__all__ = ("Intent", "Journal", "JournalEntry", "JournalUnavailable", "State")
 
 State: TypeAlias = Literal["running", "indeterminate", "ended"]
 
@@ -60,7 +60,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     input: dict[str, Any]
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     """An intent and its state."""
 
     intent: Intent
@@ -89,7 +89,7 @@ class Journal:
         with self._told():
             self._store = _open(self._file)
 
-    def begin(self, intent: Intent) -> Entry | None:
+    def begin(self, intent: Intent) -> JournalEntry | None:
         """Insert the intent and return `None`; or return the existing entry and change nothing.
 
         An interrupted idempotent call is begun anew with `again`.
@@ -121,20 +121,20 @@ class Journal:
                 (self._clock(), _encode(outcome), key),
             )
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> JournalEntry | None:
         """Return the entry under a key, or `None`."""
         found = self._entries("where key = ?", key)
         return found[0] if found else None
 
-    def indeterminate(self) -> list[Entry]:
+    def indeterminate(self) -> list[JournalEntry]:
         """Return the intents of processes that died before the end."""
         return [entry for entry in self._entries("where ended is null") if entry.state != "running"]
 
-    def of_turn(self, turn: str) -> list[Entry]:
+    def of_turn(self, turn: str) -> list[JournalEntry]:
         """Return the intents of one turn, oldest first."""
         return self._entries("where turn = ? order by began, rowid", turn)
 
-    def entries(self, limit: int = 100) -> list[Entry]:
+    def entries(self, limit: int = 100) -> list[JournalEntry]:
         """Return the latest intents, newest first."""
         return self._entries("order by began desc, rowid desc limit ?", limit)
 
@@ -162,7 +162,7 @@ class Journal:
         """Close the file."""
         self._store.close()
 
-    def _entries(self, where: str, *values: object) -> list[Entry]:
+    def _entries(self, where: str, *values: object) -> list[JournalEntry]:
         query = f"select key, turn, call, tool, input, process, began, outcome from intents {where}"
         with self._told(), closing(self._store.execute(query, values)) as rows:
             return [_entry(*row) for row in rows]
@@ -207,15 +207,15 @@ def _entry(
     process: str,
     began: float,
     outcome: str | None,
-) -> Entry:
+) -> JournalEntry:
     intent = Intent(key=key, turn=turn, call=call, tool=tool, input=msgspec.json.decode(given))
     if outcome is not None:
         ended = msgspec.json.decode(outcome, type=Outcome)
-        return Entry(intent=intent, state="ended", began=began, outcome=ended)
+        return JournalEntry(intent=intent, state="ended", began=began, outcome=ended)
     # Computed on each read, never stored: the process may die at any time after this row was
     # written.
     state: State = "running" if lives(process) else "indeterminate"
-    return Entry(intent=intent, state=state, began=began)
+    return JournalEntry(intent=intent, state=state, began=began)
 
 
 def _encode(value: object) -> str:

@@ -15,26 +15,71 @@ from collections.abc import AsyncGenerator, Iterable
 
 from msgspec.structs import replace
 
-from callblocks.model.brief import brief
-from callblocks.model.calls import Call, CheckedCall
-from callblocks.model.errors import BadPolicy
-from callblocks.model.outcomes import Failure, Outcome
-from callblocks.model.specs import ToolSpecs
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.budgets import Budgets
+from callblocks.core.calls import Call, CheckedCall
+from callblocks.core.errors import BadPolicy
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.specs import ToolSpecs
+from callblocks.core.text import brief
+from callblocks.guard.files.origins import Origins
+from callblocks.guard.workers.budgets import Budgets
+from callblocks.policy.policy import Policy
+from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.checked_call import check_call
 from callblocks.runtime.gate import Gate, Resolve
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.order import batches
-from callblocks.runtime.origins.origins import Origins
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.progress import Judged, Listener
-from callblocks.runtime.running import RunLimits, Running
-from callblocks.runtime.taken_call import check_call
-from callblocks.runtime.turn import Turn
+from callblocks.runtime.run_call import RunLimits, Running
+from callblocks.runtime.turn_scope import Judged, Listener, Turn
 from callblocks.tools.context import Keep
 from callblocks.tools.registry import Registry
 
-__all__ = ("Runtime",)
+__all__ = (
+    "Runtime",
+    "batches",
+    "priority",
+)
+
+# --- The order in which calls run ---
+#
+#     priority 2   read_a, read_b        higher first; these two change nothing: in parallel
+#     priority 0   read_c                again in parallel, alone here
+#                  write_d               a change is a barrier: it runs alone, between the others
+#                  read_e, read_f
+#
+# Ties run in the order written. An unknown tool counts as read-only, because its outcome is a
+# failure
+# in any case.
+
+
+def batches(calls: Iterable[Call], registry: Registry) -> list[list[Call]]:
+    """Return batches of calls in running order; the calls of one batch run in parallel."""
+    found: list[list[Call]] = []
+    last: tuple[float, bool] | None = None
+    for call in sorted(calls, key=priority, reverse=True):
+        place = (priority(call), _quiet(call, registry))
+        # Only neighbours of the same priority that both change nothing may share a batch.
+        if place == last and place[1]:
+            found[-1].append(call)
+        else:
+            found.append([call])
+        last = place
+    return found
+
+
+def priority(call: Call) -> float:
+    """Return the priority of a call; anything that is no number counts as 0."""
+    given = call.extra.get("priority", 0)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return 0
+    # Not `math.isnan`: it raises OverflowError for an integer that no float can hold.
+    return 0 if given != given else given  # noqa: PLR0124 NaN alone differs from itself
+
+
+def _quiet(call: Call, registry: Registry) -> bool:
+    tool = registry.get(call.name)
+    return tool is None or tool.traits.read_only
+
+
+# --- The runtime: calls in, outcomes out, as they finish ---
 
 
 class Runtime:

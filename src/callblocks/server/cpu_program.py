@@ -18,17 +18,16 @@ from typing import Any, BinaryIO, TypeAlias
 
 import msgspec
 
-from callblocks.model.blocks import Entry
-from callblocks.model.calls import Span
-from callblocks.model.events import CallReady, Malformed, Problem
-from callblocks.model.failures import FAILURES
+from callblocks.core.blocks import Entry
+from callblocks.core.calls import Span
+from callblocks.core.events import CallReady, Malformed, Problem
+from callblocks.core.outcomes import FAILURES
 from callblocks.parser import AUTO
-from callblocks.server.faults import encode_json
-from callblocks.views.arrival import Arrival, arrivals, step_of
-from callblocks.views.guessed import guess
-from callblocks.views.rewriting import rewrite
-from callblocks.views.timeline.chat import shown
-from callblocks.views.timeline.html import timeline_html
+from callblocks.server.http.faults import encode_json
+from callblocks.views.chat.timeline_chat import shown
+from callblocks.views.html.timeline_page import timeline_html
+from callblocks.views.text.detected import Arrival, arrivals, guess, step_of
+from callblocks.views.text.rewrite import rewrite
 
 __all__ = (
     "ConvertWork",

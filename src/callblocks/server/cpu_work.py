@@ -21,10 +21,10 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from callblocks.runtime.budgets import Budget, BudgetFull
-from callblocks.runtime.worker import Patience, Worker
+from callblocks.guard.workers.budgets import Budget, BudgetFull
+from callblocks.guard.workers.worker import Patience, Worker
 from callblocks.server.cpu_program import Work, framed, receive_frame
-from callblocks.server.faults import ApiFault
+from callblocks.server.http.faults import ApiFault
 
 __all__ = ("CpuWork",)
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from callblocks.model.errors import CallblocksError
-from callblocks.server.faults import ApiFault
+from callblocks.core.errors import CallblocksError
+from callblocks.server.http.faults import ApiFault
 from callblocks.server.service import service_of
-from callblocks.views.web_folder import web_folder
+from callblocks.views.html.page_markdown import web_folder
 
 __all__ = ("PAGES", "WEB", "is_page", "send_file", "show_inspector", "show_page", "show_playground")
 

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from callblocks.dialects import dialects
 from callblocks.parser import AUTO
 from callblocks.server.cpu_program import ConvertWork, ParseWork
-from callblocks.server.faults import ApiFault
-from callblocks.server.reading import read_body
+from callblocks.server.http.faults import ApiFault
+from callblocks.server.http.request import read_body
 from callblocks.server.service import service_of
 
 __all__ = (

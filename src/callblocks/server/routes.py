@@ -12,7 +12,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from callblocks.server.approvals import (
+from callblocks.server.access import HEALTH, SignedIn, sign_in
+from callblocks.server.approval_routes import (
     AnswerBody,
     ApprovalList,
     ApprovalQuery,
@@ -20,56 +21,57 @@ from callblocks.server.approvals import (
     answer_approval,
     list_approvals,
 )
-from callblocks.server.artifacts import ArtifactQuery, send_artifact
-from callblocks.server.catalogue import (
+from callblocks.server.artifact_routes import ArtifactQuery, send_artifact
+from callblocks.server.chats.chat_list import ChatList, list_chats
+from callblocks.server.chats.chat_routes import (
+    ChatBody,
+    Nothing,
+    Resumed,
+    ShownChat,
+    Stopped,
+    StreamQuery,
+    post_chat,
+    resume_chat,
+    show_chat,
+    stop_chat,
+    stream_chat,
+)
+from callblocks.server.chats.ui_events import VERSION_HEADER, VersionQuery
+from callblocks.server.cpu_program import Converted, ParsedText
+from callblocks.server.http.faults import answer_json
+from callblocks.server.info_routes import (
     DialectList,
+    Health,
     ModelList,
     ShownTool,
     ToolList,
     list_dialects,
     list_models,
     list_tools,
+    show_health,
+    show_metrics,
     show_tool,
 )
-from callblocks.server.chat_list import ChatList, list_chats
-from callblocks.server.chat_routes import (
-    ChatBody,
-    Nothing,
-    Resumed,
-    ShownChat,
-    Stopped,
-    post_chat,
-    resume_chat,
-    show_chat,
-    stop_chat,
-)
-from callblocks.server.cpu_program import Converted, ParsedText
-from callblocks.server.endpoints import Endpoint
-from callblocks.server.faults import answer_json
-from callblocks.server.guard import HEALTH, SignedIn, sign_in
-from callblocks.server.health import Health, show_health, show_metrics
-from callblocks.server.openapi import openapi_document
+from callblocks.server.openapi import Endpoint, openapi_document
 from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
-from callblocks.server.playground import (
-    ConvertBody,
-    ParseBody,
-    convert_text,
-    parse_text,
-)
-from callblocks.server.segments import SegmentPage, SegmentQuery, show_segments
-from callblocks.server.stream_routes import StreamQuery, stream_chat
-from callblocks.server.timeline_lines import JSON_LINES, send_lines
-from callblocks.server.timeline_pages import Verified, show_timeline, verify_timeline
-from callblocks.server.timelines import (
+from callblocks.server.playground import ConvertBody, ParseBody, convert_text, parse_text
+from callblocks.server.timeline_routes import (
+    JSON_LINES,
     AfterQuery,
     PageQuery,
+    SegmentPage,
+    SegmentQuery,
     TimelineList,
     TimelinePage,
+    Verified,
     follow_timeline,
     list_timelines,
     read_timeline,
+    send_lines,
+    show_segments,
+    show_timeline,
+    verify_timeline,
 )
-from callblocks.server.versions import VERSION_HEADER, VersionQuery
 
 __all__ = ("ENDPOINTS", "Document", "Start")
 

@@ -19,22 +19,22 @@ from typing import Any, TypeVar
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from callblocks.model.blocks import Entry
-from callblocks.model.errors import TimelineError
+from callblocks.core.blocks import Entry
+from callblocks.core.errors import TimelineError
 from callblocks.models.model import Model
-from callblocks.server.chats import Chats
+from callblocks.server.chats.chats import Chats
+from callblocks.server.chats.known_chats import KnownChats
 from callblocks.server.cpu_program import Work
 from callblocks.server.cpu_work import CpuWork
-from callblocks.server.event_stream import until_gone
-from callblocks.server.faults import NOT_KEPT
-from callblocks.server.health_check import HealthCheck
-from callblocks.server.known_chats import KnownChats
-from callblocks.server.limits import Slots, client_name
-from callblocks.server.metrics import Metrics
+from callblocks.server.http.event_stream import until_gone
+from callblocks.server.http.faults import NOT_KEPT
+from callblocks.server.http.health_check import HealthCheck
+from callblocks.server.http.metrics import Metrics
+from callblocks.server.http.rate_limits import Slots, client_name
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
-from callblocks.session.team_replay import replay_of
-from callblocks.timeline.stores.store import Head
+from callblocks.session.team_events import replay_of
+from callblocks.timeline.log.store import Head
 from callblocks.views.replay import Replay
 
 __all__ = ("Service", "readable", "service_of")

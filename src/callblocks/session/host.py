@@ -19,33 +19,37 @@ from typing import Self
 
 import msgspec
 
-from callblocks.model.errors import CallerError, TimelineError
+from callblocks.approvals.approval import ApprovalsUnavailable
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import Asker
+from callblocks.core.errors import CallerError, TimelineError
+from callblocks.guard.files.root import Root
+from callblocks.guard.workers.budgets import Budgets
 from callblocks.models.model import Model
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approvals.faults import ApprovalsUnavailable
-from callblocks.runtime.asking import Asker
-from callblocks.runtime.budgets import Budgets
-from callblocks.runtime.files.root import Root
+from callblocks.policy.policy import Policy
 from callblocks.runtime.journal import Journal, JournalUnavailable
-from callblocks.runtime.policy.policy import Policy
-from callblocks.session.choosing import Offered, Offers
+from callblocks.session.model_choice import ModelMenu, Offered, SessionSettings
 from callblocks.session.session import Session
-from callblocks.session.settings import SessionSettings
-from callblocks.session.stage import Desk
 from callblocks.session.team import seat_team
-from callblocks.session.team_settings import TeamSettings
-from callblocks.timeline.keeping.artifacts import Artifacts
-from callblocks.timeline.layout import APPROVALS, ARTIFACTS, JOURNAL, PAGES, TIMELINES, turns_folder
-from callblocks.timeline.reading.skills import Skills
+from callblocks.session.team_file import TeamSettings
+from callblocks.session.turn_factory import RuntimeDeps
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.log.open_store import open_store, server_address
+from callblocks.timeline.recall.skills import Skills
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.stores.address import server_address
-from callblocks.timeline.stores.opening import open_store
-from callblocks.timeline.timeline import Timeline
+from callblocks.timeline.timeline import (
+    APPROVALS,
+    ARTIFACTS,
+    JOURNAL,
+    PAGES,
+    TIMELINES,
+    Timeline,
+    turns_folder,
+)
+from callblocks.toolkits.office.backend import Office
+from callblocks.toolkits.office.open_office import OFFICE_TOOLS, has_office
 from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.turn_files import FolderFiles
-from callblocks.toolkits.workspace.backend import Office
-from callblocks.toolkits.workspace.catalogue import OFFICE_TOOLS
-from callblocks.toolkits.workspace.opening import has_office
 from callblocks.tools.registry import Registry
 
 __all__ = ("Host", "HostSettings")
@@ -113,7 +117,7 @@ class Host:
             if settings.team is not None:
                 settings.team.check(self.registry)
             if settings.others:
-                Offers(self.offered)
+                ModelMenu(self.offered)
             stack.callback(self._close_sessions)
             self._stack = stack.pop_all()
         self._forgotten = -_DAY
@@ -177,7 +181,7 @@ class Host:
             session = self._begin(name, self._desk(asker), lambda name: self._record(name, files))
             return session, files.pop_all()
 
-    def _begin(self, name: str, desk: Desk, record: Callable[[str], Recorder]) -> Session:
+    def _begin(self, name: str, desk: RuntimeDeps, record: Callable[[str], Recorder]) -> Session:
         settings = self.settings
         if settings.team is not None:
             return seat_team(
@@ -217,8 +221,8 @@ class Host:
             first = None
         return "" if first is None else first.block.turn_id
 
-    def _desk(self, asker: Asker | None) -> Desk:
-        return Desk(
+    def _desk(self, asker: Asker | None) -> RuntimeDeps:
+        return RuntimeDeps(
             book=self.book,
             asker=asker,
             journal=self.journal,

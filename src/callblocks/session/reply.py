@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import msgspec
 
-from callblocks.model.calls import Call, Result
-from callblocks.model.events import (
+from callblocks.core.calls import Call, Result
+from callblocks.core.events import (
     CallInput,
     CallReady,
     CallResult,
@@ -37,8 +38,9 @@ from callblocks.model.events import (
     Reasoning,
     Text,
 )
-from callblocks.model.outcomes import Failure, Outcome
-from callblocks.model.turn_events import (
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.paths import call_segment
+from callblocks.core.turn_events import (
     CallBroken,
     CallEnded,
     CallOpened,
@@ -49,12 +51,99 @@ from callblocks.model.turn_events import (
     TurnEvent,
 )
 from callblocks.models.model import NATIVE, NativeDelta, UsedMode
-from callblocks.parsing.engine import Engine
-from callblocks.session.call_ids import CallIds
-from callblocks.session.native_input import read_native_input
+from callblocks.parsing.limits import USUAL
+from callblocks.parsing.loop import Engine
+from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.tolerant_json import Tolerant
 from callblocks.views.model_view.neutral import restore_input
 
-__all__ = ("FRAME", "NATIVE", "RESULT_TAGS", "WIRE_ID", "Reply", "WrittenCall", "without_markup")
+__all__ = (
+    "FRAME",
+    "NATIVE",
+    "RESULT_TAGS",
+    "WIRE_ID",
+    "CallIds",
+    "Reply",
+    "WrittenCall",
+    "random_id",
+    "read_native_input",
+    "without_markup",
+)
+
+# --- Ids of calls on a timeline, assigned as soon as the model's text allows it ---
+#
+# An id that the model wrote and that is new in the turn is kept. An id is replaced by `tc_` and
+# twelve hex digits if the parser made it up (`tool-call-1`), if the turn has used it already, or if
+# a
+# path cannot hold it. From then on the model, too, sees only the new id.
+
+
+def random_id() -> str:
+    """Return a random id."""
+    return f"tc_{secrets.token_hex(6)}"
+
+
+class CallIds:
+    """Assigns ids within one turn; `is_taken` tells which ids the timeline has."""
+
+    def __init__(
+        self, turn: str, is_taken: Callable[[str], bool], make: Callable[[], str] = random_id
+    ) -> None:
+        self._turn = turn
+        self._is_taken = is_taken
+        self._make = make
+        self._given: set[str] = set()
+
+    def give(self, said: str) -> str:
+        """Return the id for a call that has the id `said` in the model's text."""
+        id = said if self._is_free(said) else self._make()
+        self._given.add(id)
+        return id
+
+    def _is_free(self, said: str) -> bool:
+        # The recorder writes the id as one segment of a path. If that segment would differ, the id
+        # that the model uses and the path on the timeline would not match.
+        if call_segment(self._turn, said) != said or said in self._given:
+            return False
+        return not self._is_taken(said)
+
+
+# --- The input of a call that came in the API's own form: JSON text, as models really write it ---
+
+
+def read_native_input(text: str, *, is_cut: bool) -> dict[str, Any]:
+    """Return the input, or raise `ValueError` with the reason why the text is none.
+
+    Empty text is an empty input. Text that is almost JSON is repaired, unless the reply was cut:
+    then the missing rest is unknown. A JSON string that contains the object is decoded a second
+    time.
+    """
+    if not text.strip():
+        return {}
+    value: object = _read(text, is_cut)
+    if isinstance(value, str):
+        return read_native_input(value, is_cut=is_cut)
+    if not isinstance(value, dict):
+        raise ValueError(f"the input is an object, not {text[:60]!r}")
+    return cast("dict[str, Any]", value)
+
+
+def _read(text: str, is_cut: bool) -> Any:
+    try:
+        return read_json(text, USUAL.depth)
+    except ValueError:
+        if is_cut:
+            raise
+    tolerant = Tolerant(text, ended=True, max_depth=USUAL.depth)
+    # The tolerant reader stops at the end of the first value. Anything after it means that the text
+    # was not one object, and guessing which one to run would be wrong.
+    value, end = tolerant.read(tolerant.solid(0))
+    if tolerant.solid(end) != len(text):
+        raise ValueError("something follows the object")
+    return value
+
+
+# --- A model's reply, read as it arrives: told at once, and put together for the timeline ---
 
 _WIRE_ID = re.compile(r"[!-~]{1,64}")
 # The tags in which templates show results; a model must not write them.

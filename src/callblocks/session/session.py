@@ -10,33 +10,101 @@ session knows is on its timeline, so one that is made anew goes on where the las
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
-from typing import TypeAlias
+from pathlib import PurePosixPath
+from typing import Any, TypeAlias
 
 import msgspec
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import CallerError, TimelineError, ToolError, TurnRunning
-from callblocks.model.paths import MessagePath
-from callblocks.model.specs import ToolSpecs
-from callblocks.model.turn_events import CallEnded, TurnBegan, TurnEnded, TurnEvent
+from callblocks.core.calls import Call
+from callblocks.core.errors import CallerError, TimelineError, ToolError, TurnRunning
+from callblocks.core.paths import MessagePath, file_path
+from callblocks.core.specs import ToolSpecs
+from callblocks.core.turn_events import CallEnded, TurnBegan, TurnEnded, TurnEvent
 from callblocks.models.model import Model, Usage
-from callblocks.runtime.policy.policy import Policy
-from callblocks.session.attaching import named_apart
-from callblocks.session.blocking import run_blocking
-from callblocks.session.choosing import NO_CHOICE, Choice, Offered, Offers, choice_of
-from callblocks.session.ending import INTERRUPTED, STOPPED, Ending
-from callblocks.session.following import followed
-from callblocks.session.settings import Attachment, SessionSettings
-from callblocks.session.stage import Desk, Stage
-from callblocks.session.telling import Telling
-from callblocks.session.turn_run import TurnRun
-from callblocks.session.turn_taking import TurnTaking
+from callblocks.policy.policy import Policy
+from callblocks.session.event_gate import INTERRUPTED, STOPPED, Ending, Telling
+from callblocks.session.model_choice import (
+    NO_CHOICE,
+    Attachment,
+    Choice,
+    ModelMenu,
+    Offered,
+    SessionSettings,
+    choice_of,
+)
+from callblocks.session.turn import TurnRun
+from callblocks.session.turn_factory import RuntimeDeps, TurnFactory
+from callblocks.session.turn_lock import TurnTaking
+from callblocks.session.turn_record import run_blocking
 from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.tools.registry import Registry
 
-__all__ = ("Session", "Tell")
+__all__ = (
+    "Session",
+    "Tell",
+    "followed",
+    "named_apart",
+)
+
+# --- The files that a person gives with a prompt, each under a name of its own ---
+#
+# image.png, image.png        image.png, image-2.png
+
+
+def named_apart(files: Iterable[Attachment]) -> list[Attachment]:
+    """Return the files under distinct names; raise `BadPath` for a name that no file can have."""
+    named: dict[str, Attachment] = {}
+    # Count the files of each name. Trying -2, -3, … from the start for each file would make a
+    # thousand files of one name cost a million tries.
+    counts: dict[str, int] = {}
+    for file in files:
+        name = own = _checked(file.name)
+        while own in named:
+            counts[name] = counts.get(name, 1) + 1
+            own = _checked(_numbered(name, counts[name]))
+        named[own] = Attachment(own, file.content)
+    return list(named.values())
+
+
+def _checked(name: str) -> str:
+    return file_path("turn", name, "attachments").name
+
+
+def _numbered(name: str, count: int) -> str:
+    path = PurePosixPath(name)
+    return str(path.with_name(f"{path.stem}-{count}{path.suffix}"))
+
+
+# --- A turn as an async iterator of events, for a single consumer ---
+
+
+async def followed(
+    begin: Callable[[Callable[[TurnEvent], None]], Coroutine[Any, Any, object]],
+    stop: Callable[[], None],
+) -> AsyncGenerator[TurnEvent, None]:
+    """Yield the events of a turn; raise what beginning it raises; leaving early stops the turn."""
+    events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
+    running = asyncio.ensure_future(begin(events.put_nowait))
+    running.add_done_callback(lambda _: events.put_nowait(None))
+    has_begun = False
+    try:
+        while (event := await events.get()) is not None:
+            has_begun = True
+            yield event
+        await running
+    finally:
+        # `begin` raises before the first event if another turn runs: `stop` would then end that
+        # one.
+        if not has_begun:
+            running.cancel()
+        elif not running.done():
+            stop()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+# --- A conversation with a model that calls tools: one turn after another, on one timeline ---
 
 Tell: TypeAlias = Callable[[TurnEvent], None]
 
@@ -58,17 +126,17 @@ class Session:
         policy: Policy | None = None,
         dialect: str = "",
         settings: SessionSettings | None = None,
-        desk: Desk | None = None,
+        desk: RuntimeDeps | None = None,
         member: str = "",
     ) -> None:
         self.recorder = recorder
         self.model = model
         self.member = member
-        self._desk = desk or Desk()
+        self._desk = desk or RuntimeDeps()
         registry = tools if isinstance(tools, Registry) else Registry(tools)
         own = settings or SessionSettings()
-        offers = Offers((Offered(model, dialect),))
-        self._stage = Stage(recorder, offers, registry, policy, own, self._desk)
+        offers = ModelMenu((Offered(model, dialect),))
+        self._stage = TurnFactory(recorder, offers, registry, policy, own, self._desk)
         self._taking = TurnTaking(recorder, self._desk.journal)
         self._run: TurnRun | None = None
         self._turn: str | None = None
@@ -105,7 +173,7 @@ class Session:
         """Let turns choose further models, too, by their names; `label` names the first one."""
         first, *others = self._stage.offers.offered
         own = msgspec.structs.replace(first, label=label or first.label)
-        self._stage.offers = Offers((own, *others, *more))
+        self._stage.offers = ModelMenu((own, *others, *more))
 
     def check(self, choice: Choice) -> None:
         """Raise `CallerError` for a choice of what is not here."""

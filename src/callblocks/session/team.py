@@ -21,29 +21,219 @@ from itertools import takewhile
 
 import msgspec
 
-from callblocks.model.blocks import Block
-from callblocks.model.calls import Call
-from callblocks.model.errors import CallerError
-from callblocks.model.paths import FilePath, MessagePath, file_path, parse_path
-from callblocks.model.turn_events import TurnEnded, TurnEvent
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import Answer, Asker, BookAsker, Question
+from callblocks.core.blocks import Block
+from callblocks.core.calls import Call
+from callblocks.core.errors import (
+    CallblocksError,
+    CallerError,
+    TimelineError,
+    ToolError,
+    TurnRunning,
+)
+from callblocks.core.paths import FilePath, Message, MessagePath, file_path, parse_path
+from callblocks.core.turn_events import Status, TurnEnded, TurnEvent
 from callblocks.models.model import Model, Usage
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.asking import Answer, Asker, Question
-from callblocks.runtime.policy.policy import Policy
-from callblocks.session.asking import BookAsker
-from callblocks.session.choosing import NO_CHOICE, Choice
-from callblocks.session.ending import INTERRUPTED, STOPPED, Ending
-from callblocks.session.panel import Panel
+from callblocks.policy.policy import Policy
+from callblocks.session.event_gate import INTERRUPTED, STOPPED, Ending
+from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice, SessionSettings
 from callblocks.session.session import Session, Tell
-from callblocks.session.settings import Attachment, SessionSettings
-from callblocks.session.stage import Desk
-from callblocks.session.team_member import Heard
-from callblocks.session.team_settings import FOLDER, Member, TeamSettings
-from callblocks.timeline.recorder import Recorder
+from callblocks.session.team_events import MemberSeat
+from callblocks.session.team_file import FOLDER, Member, TeamSettings
+from callblocks.session.turn_factory import RuntimeDeps
+from callblocks.session.turn_lock import open_turn, this_owner
+from callblocks.timeline.recorder import GivenFile, Recorder
+from callblocks.timeline.timeline_state import State
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
+from callblocks.views.replay import replayed
 
-__all__ = ("Team", "seat_team")
+__all__ = (
+    "Heard",
+    "Panel",
+    "Seat",
+    "Team",
+    "seat_team",
+)
+
+# --- One member of a team: a session that is asked what the team is asked ---
+#
+# Its turn for `turn_5` of the team is `team_turn_5` of its own timeline, which no session takes for
+# itself. So the timelines alone say who was asked, who answered, and who is still to.
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of asking a member; `text` is its answer, or the part of it that came."""
+
+    name: str
+    status: Status
+    code: str = ""
+    message: str = ""
+    text: str = ""
+
+    @property
+    def is_answer(self) -> bool:
+        """Return whether the consensus can use it; a text that a limit cut counts."""
+        return self.status == "answered" or (self.status == "limited" and bool(self.text))
+
+    def attachment(self) -> Attachment:
+        """The answer as the one who speaks for the team is given it."""
+        words = self._words().encode(errors="replace")
+        return Attachment(f"{FOLDER}/{self.name}.md", words, self.name)
+
+    def _words(self) -> str:
+        if self.status == "answered":
+            return self.text or f"{self.name} is done, and said nothing.\n"
+        why = f"{self.name} gave no whole answer: {self.message or self.code or self.status}.\n"
+        return f"{why}\nThis much it said:\n\n{self.text}" if self.text else why
+
+
+class Seat:
+    """Asks one member, and goes on where a program before was interrupted."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.name = session.member
+        self._recorder = session.recorder
+
+    async def answer(
+        self, team_turn: str, prompt: str, files: Sequence[Attachment], tell: Tell
+    ) -> Heard:
+        """Return the member's answer to the prompt of that turn; ask only if it has none yet."""
+        turn = f"team_{team_turn}"
+        try:
+            ended = self._ended(team_turn) or await self._ask(turn, prompt, files, tell)
+            return self._heard(turn, ended)
+        except (TimelineError, ToolError) as error:
+            return self.failed(error.code, error.message)
+        except CallblocksError as error:
+            return self.failed("failed", str(error))
+
+    def failed(self, code: str, message: str, status: Status = "failed") -> Heard:
+        """A member that could not be asked."""
+        return Heard(name=self.name, status=status, code=code, message=message)
+
+    def replayed(self, team_turn: str) -> Iterator[TurnEvent]:
+        """Yield the member's events for a turn of the team, as its timeline has them."""
+        turn = f"team_{team_turn}"
+        entries = self._recorder.timeline.entries()
+        for event in replayed(entry for entry in entries if entry.block.turn_id == turn):
+            yield msgspec.structs.replace(event, member=self.name)
+
+    async def _ask(
+        self, turn: str, prompt: str, files: Sequence[Attachment], tell: Tell
+    ) -> TurnEnded | None:
+        if not self._recorder.state.has(_path(turn, "user.prompt")):
+            self._begin(turn, prompt, files)
+        if next(reversed(self._recorder.state.owners), "") != turn:
+            return None
+        return await self.session.resume(tell=tell)
+
+    def _begin(self, turn: str, prompt: str, files: Iterable[Attachment]) -> None:
+        self.session.settle()
+        given = [GivenFile(file.name, file.content) for file in files]
+        owner, check = this_owner(), self._check_free
+        self._recorder.begin_turn(prompt, given, turn=turn, owner=owner, check=check)
+
+    def _check_free(self, state: State) -> None:
+        if running := open_turn(state):
+            raise TurnRunning(f"{running} of {self.session.name} runs elsewhere")
+
+    def _ended(self, team_turn: str) -> TurnEnded | None:
+        """Return how the turn ended, if it is over for good: a whole answer always is."""
+        turn = f"team_{team_turn}"
+        if self._has_answered(turn):
+            self._recorder.end_turn(turn, status="answered")
+            return TurnEnded(turn=turn, status="answered")
+        if self._recorder.state.ended.get(turn, "interrupted") == "interrupted":
+            return None
+        return next(one for one in self.replayed(team_turn) if isinstance(one, TurnEnded))
+
+    def _has_answered(self, turn: str) -> bool:
+        said = self._recorder.state.at(_path(turn, "assistant.completion"))
+        return bool(said) and not said[-1].block.meta.get("is_partial")
+
+    def _heard(self, turn: str, ended: TurnEnded | None) -> Heard:
+        if ended is None:
+            return self.failed("interrupted", "it was interrupted", "interrupted")
+        said = self._recorder.state.at(_path(turn, "assistant.completion"))
+        return Heard(
+            name=self.name,
+            status=ended.status,
+            code=ended.code,
+            message=ended.message,
+            text=(said[-1].block.text or "") if said else "",
+        )
+
+
+def _path(turn: str, message: Message) -> str:
+    return str(MessagePath(turn, message))
+
+
+# --- The members of a team, asked concurrently ---
+
+
+class Panel:
+    """A group of members, of which at most `at_once` answer at the same time.
+
+    Each member is a session with its own timeline and `member` name, used by one panel only.
+    """
+
+    def __init__(self, members: Sequence[Session], at_once: int = 4) -> None:
+        self.members = tuple(members)
+        self.is_stopped = False
+        self._seats = [Seat(member) for member in members]
+        self._at_once = at_once
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the members."""
+        return tuple(seat.name for seat in self._seats)
+
+    def stop(self) -> None:
+        """Stop the members that answer; no other member begins."""
+        self.is_stopped = True
+        for member in self.members:
+            member.stop()
+
+    def settle(self) -> None:
+        """Mark turns of dead processes as interrupted."""
+        for member in self.members:
+            member.settle()
+
+    async def ask(
+        self, turn: str, prompt: str, files: Sequence[Attachment], tell: Tell
+    ) -> list[Heard]:
+        """Ask every member; return the results when all are done."""
+        self.is_stopped = False
+        slots = asyncio.Semaphore(self._at_once)
+
+        async def ask(at: int, seat: Seat) -> Heard:
+            async with slots:
+                if self.is_stopped:
+                    return seat.failed("stopped", "it was not asked", "stopped")
+                return await seat.answer(turn, prompt, files, self.telling(at, tell))
+
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(ask(at, one)) for at, one in enumerate(self._seats, 1)]
+        return [one.result() for one in asked]
+
+    def replayed(self, turn: str) -> Iterator[TurnEvent]:
+        """Yield the events of each member for a turn, one member after the other."""
+        for at, seat in enumerate(self._seats, 1):
+            yield from map(self._place(at).mark, seat.replayed(turn))
+
+    def telling(self, at: int, tell: Tell) -> Tell:
+        """Return a callback that marks the events of one place; place 0 is the consensus."""
+        place = self._place(at)
+        return lambda event: tell(place.mark(event))
+
+    def _place(self, at: int) -> MemberSeat:
+        return MemberSeat(at, len(self._seats) + 1)
+
+
+# --- A team: several members answer one prompt, and a consensus makes one answer of theirs ---
 
 _ANSWER = f"{FOLDER}/answer.md"
 
@@ -64,7 +254,7 @@ class Team(Session):
         policy: Policy | None = None,
         dialect: str = "",
         settings: SessionSettings | None = None,
-        desk: Desk | None = None,
+        desk: RuntimeDeps | None = None,
     ) -> None:
         super().__init__(
             recorder,
@@ -172,7 +362,7 @@ def seat_team(
     registry: Registry,
     policy: Policy | None,
     settings: SessionSettings,
-    desk: Desk,
+    desk: RuntimeDeps,
 ) -> Team:
     """Return the team of a chat; `record` opens the recorder of a timeline by name."""
     own = msgspec.structs.replace(desk, asker=desk.asker and _one_at_a_time(desk.asker, desk.book))

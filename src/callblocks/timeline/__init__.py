@@ -1,9 +1,10 @@
-"""Timelines: a durable record of what happened, and how a model reads it again.
+"""What happened: durable blocks, artifacts, sources, and how a model reads them again.
 
-`stores` keep blocks in an append-only, hash-chained log (SQLite or PostgreSQL). `recorder` writes a
-session as it happens, through `writer` and `emitting` (outcomes to blocks). `state` is what the
-entries amount to at a moment. `keeping` stores files by their digest. `reading` brings blocks,
-files, sources and skills before the model again, and hides them.
+    log/        the append-only, hash-chained log in SQLite or PostgreSQL
+    artifacts/  files by digest, of a type that is told, whole or refused
+    codec/      outcomes as blocks
+    recall/     react.read, react.hide and skills
 
-Start with recorder.py and state.py.
+recorder.py writes a session down, each step whole or not at all; timeline_state.py is what a
+timeline is at a moment. Start with recorder.py. May import: core, tools, guard, policy.
 """

@@ -21,42 +21,198 @@ a session resumes.
 
 from __future__ import annotations
 
+import re
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple, TypeAlias
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.model.calls import Call, CheckedCall
-from callblocks.model.outcomes import Notice, Outcome
-from callblocks.model.paths import file_path
-from callblocks.timeline.call_steps import CallSteps
-from callblocks.timeline.emitting.holdings import Holdings
-from callblocks.timeline.emitting.messages import attachment_blocks, message_block
-from callblocks.timeline.emitting.notices import notice_blocks
-from callblocks.timeline.emitting.shapes import Shape
-from callblocks.timeline.files import TurnFiles
-from callblocks.timeline.keeping.artifacts import Artifacts
-from callblocks.timeline.plain_json import plain
-from callblocks.timeline.pool import SourcesPool
-from callblocks.timeline.reading.skills import Skills
-from callblocks.timeline.rounds import CacheSettings, call_key
-from callblocks.timeline.settings import settings_block
-from callblocks.timeline.stamp import Stamp, with_meta
-from callblocks.timeline.stamping import (
+import msgspec
+
+from callblocks.core.blocks import Block, Entry
+from callblocks.core.calls import Call, CheckedCall
+from callblocks.core.errors import TimelineError
+from callblocks.core.json_values import json_text, plain
+from callblocks.core.outcomes import Notice, Outcome
+from callblocks.core.paths import file_path
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.call_steps import (
+    CallSteps,
     moment,
     seconds_since,
     stamp_of,
     stamp_of_next,
     stamp_of_running,
 )
-from callblocks.timeline.state import State
-from callblocks.timeline.timeline import Timeline
-from callblocks.timeline.tokens import Tokens
-from callblocks.timeline.turns import next_turn
-from callblocks.timeline.writer import Writer
+from callblocks.timeline.codec.call_blocks import Shape
+from callblocks.timeline.codec.call_stamp import JSON, Stamp, notice_blocks, with_meta
+from callblocks.timeline.codec.ended_call import Holdings, attachment_blocks, message_block
+from callblocks.timeline.recall.skills import Skills
+from callblocks.timeline.timeline import Timeline, Tokens, TurnFiles
+from callblocks.timeline.timeline_state import CacheSettings, SourcesPool, State, call_key
 
-__all__ = ("GivenFile", "Recorder")
+__all__ = (
+    "GivenFile",
+    "Recorder",
+    "Step",
+    "Writer",
+    "next_turn",
+    "settings_block",
+    "settings_text",
+)
+
+# --- Numbered turns: `turn_1`, `turn_2`, … ---
+#
+# A program may name its turns freely. Numbered ones continue after the highest number in use, so
+# that
+# no number ever means two turns.
+
+_TURN = re.compile(r"turn_([1-9][0-9]{0,17})")
+
+
+def next_turn(taken: Iterable[str]) -> str:
+    """Return the turn after all that are taken."""
+    numbers = (_TURN.fullmatch(turn) for turn in taken)
+    return f"turn_{1 + max((int(number[1]) for number in numbers if number), default=0)}"
+
+
+# --- The settings of a timeline, as a record: token counting, and caching ---
+#
+#     {"tokens":"chars/4","cache":{"editable_tail_size_in_tokens":2000,…}}
+#
+# The first append writes the record, and any later one with other settings. One more is written
+# where
+# a turn is taken: it makes the turn unavailable to other writers, and `meta.owner` names the
+# program
+# that has it.
+
+
+def settings_text(tokens: Tokens, cache: CacheSettings) -> str:
+    """Return the settings as the text of the record."""
+    return json_text({"tokens": tokens.name, "cache": msgspec.structs.asdict(cache)})
+
+
+def settings_block(turn: str, ts: str, text: str, owner: str = "") -> Block:
+    """Return the record, which stands before the first block that it applies to."""
+    # A record, not a file beside the store: whoever has the timeline has the settings by which its
+    # counts and cache points were made.
+    return Block(
+        type="timeline.settings",
+        author="timeline",
+        turn_id=turn,
+        ts=ts,
+        mime=JSON,
+        text=text,
+        meta={"owner": owner} if owner else {},
+    )
+
+
+# --- The writer: appends to one timeline at the end that it knows, and maintains its state ---
+#
+# A step is a function that makes blocks. Where another writer was first, its entries are read, and
+# the blocks are made anew (optimistic concurrency: the append is conditional on the known end).
+
+Step: TypeAlias = Callable[[], list[Block]]
+
+# The most times that a step is repeated because another writer was first.
+_TRIES = 20
+
+
+class Writer:
+    """The end of a timeline; `lock` is held while it writes, and by every reader of `known`.
+
+    `tokens` and `cache` are settings that the timeline records before the blocks that they apply
+    to.
+    """
+
+    def __init__(self, timeline: Timeline, tokens: Tokens, cache: CacheSettings | None) -> None:
+        self.timeline = timeline
+        self.lock = threading.RLock()
+        # The timeline as far as it was read.
+        self.known = State(cache)
+        self._tokens = tokens
+        self._cache = cache
+        self._recorded = ""
+        self._steps: list[Step] | None = None
+
+    @property
+    def state(self) -> State:
+        """Return the current state of the timeline."""
+        with self.lock:
+            self._look()
+            return self.known
+
+    @property
+    def settings(self) -> str:
+        """Return the settings of this writer."""
+        return settings_text(self._tokens, self._cache or self.known.settings)
+
+    @contextmanager
+    def together(self) -> Generator[None, None, None]:
+        """Write all steps inside as one, at the end; none of them where something is raised."""
+        with self.lock:
+            steps: list[Step] = []
+            # Steps are only collected inside the block. They run at its end as one step, so a
+            # conflict repeats all of them, on the same new state.
+            self._steps = steps
+            try:
+                yield
+            finally:
+                self._steps = None
+            self.append(lambda: [block for make in steps for block in make()])
+
+    def append(self, make: Step) -> list[Entry]:
+        """Append the blocks of `make`; run it again if the end that it saw is not the end
+        any more.
+        """
+        with self.lock:
+            if self._steps is not None:
+                self._steps.append(make)
+                return []
+            if not self.known.last:
+                self._look()
+            for _ in range(_TRIES - 1):
+                try:
+                    return self._try(make)
+                except TimelineError as error:
+                    if error.code != "conflict":
+                        raise
+                self._look()
+            return self._try(make)
+
+    def _try(self, make: Step) -> list[Entry]:
+        try:
+            entries = self._write(make())
+            self._feed(entries)
+            return entries
+        finally:
+            # Planned sources that were not written must not keep their numbers.
+            self.known.pool.forget()
+
+    def _write(self, blocks: list[Block]) -> list[Entry]:
+        if not blocks:
+            return []
+        said, first = self.settings, blocks[0]
+        # The settings precede the first block that depends on them, in the same append, so no
+        # reader ever sees such a block without its settings.
+        if said != self._recorded and first.type != "timeline.settings":
+            blocks = [settings_block(first.turn_id, first.ts, said), *blocks]
+        # Conditional on the known end: this is what makes the optimistic loop in `append` correct.
+        return self.timeline.append(blocks, self.known.last)
+
+    def _look(self) -> None:
+        """Read what others wrote meanwhile."""
+        self._feed(self.timeline.entries(after=self.known.last))
+
+    def _feed(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.known.feed((entry,))
+            if entry.block.type == "timeline.settings":
+                self._recorded = entry.block.text or ""
+
+
+# --- The recorder: writes a session as it happens, each step whole or not at all ---
 
 
 class GivenFile(NamedTuple):

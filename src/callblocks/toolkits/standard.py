@@ -9,23 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-from callblocks.model.extras import fault_of, install_line
-from callblocks.runtime.files.root import Root
+import msgspec
+from pydantic import Field
+
+from callblocks.core.errors import ToolError
+from callblocks.core.extras import fault_of, install_line
+from callblocks.guard.files.root import Root
+from callblocks.toolkits.office.open_office import SERVICES, local_office, service_tools
 from callblocks.toolkits.toolkit import Toolkit, Workplace, add_plugins
-from callblocks.toolkits.workspace.catalogue import SERVICES, service_tools
-from callblocks.toolkits.workspace.opening import local_office
+from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from callblocks.runtime.net.client import Client
-    from callblocks.toolkits.workspace.backend import Office
+    from callblocks.guard.net.client import Client
+    from callblocks.toolkits.office.backend import Office
 
-__all__ = ("EXEC_TOOLS", "RENDERING_TOOLS", "standard_tools")
+__all__ = (
+    "EXEC_TOOLS",
+    "RENDERING_TOOLS",
+    "custom_tools",
+    "standard_tools",
+)
 
 EXEC_TOOLS = ("exec_tools.execute_code_python", "exec_tools.execute_code_shell")
 RENDERING_TOOLS = tuple(
@@ -57,54 +66,53 @@ def standard_tools(
 
 
 def _file_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.toolkits.files import file_tools
+    from callblocks.toolkits.file_tools import file_tools
 
     return file_tools(place.root)
 
 
 def _terminal_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.toolkits.terminal import terminal_tools
+    from callblocks.toolkits.terminal_tools import terminal_tools
 
     return terminal_tools(place.root)
 
 
 def _http_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.runtime.net.client import Client
-    from callblocks.toolkits.http import http_tools
+    from callblocks.guard.net.client import Client
+    from callblocks.toolkits.http_tools import http_tools
 
     return http_tools(place.client or Client())
 
 
 def _finding_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.toolkits.finding.tools import finding_tools
-    from callblocks.toolkits.web.tools import environment_engines
+    from callblocks.toolkits.search_tools import finding_tools
+    from callblocks.toolkits.web.web_tools import environment_engines
 
     return finding_tools(place.root, environment_engines)
 
 
 def _web_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.runtime.net.client import Client
-    from callblocks.toolkits.web.tools import WebSettings, web_tools
+    from callblocks.guard.net.client import Client
+    from callblocks.toolkits.web.web_tools import WebSettings, web_tools
 
     return web_tools(place.root, place.client or Client(), settings=WebSettings(cache=place.pages))
 
 
 def _custom_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.toolkits.custom import custom_tools
 
     return custom_tools()
 
 
 def _exec_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.toolkits.exec.places import WorkspacePlace
-    from callblocks.toolkits.exec.tools import exec_tools
+    from callblocks.toolkits.exec.exec_tools import exec_tools
+    from callblocks.toolkits.exec.workdir import WorkspacePlace
 
     return exec_tools(WorkspacePlace(place.root))
 
 
 def _rendering_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.toolkits.rendering.places import FolderPlace
-    from callblocks.toolkits.rendering.tools import rendering_tools
+    from callblocks.toolkits.documents.document_tools import rendering_tools
+    from callblocks.toolkits.documents.write_document import FolderPlace
 
     return rendering_tools(FolderPlace(place.root))
 
@@ -128,3 +136,37 @@ _TOOLKITS = (
     Toolkit(RENDERING_TOOLS, _rendering_tools, "documents"),
 )
 """The kits that come with callblocks, in the order in which they are listed."""
+
+
+# --- `custom`: a tool of the caller's by its name, for dialects whose types are a fixed list ---
+#
+#     custom(name="remove", parameters={"path": "old.md"})     is     remove(path="old.md")
+#
+# It is another way to write that call and nothing else: the named tool is the one that a policy
+# judges, that a person approves and sees a preview of, and that runs. Naming `custom` itself in a
+# policy denies or asks about all that is called through it; an allow of it allows nothing.
+
+
+def custom_tools() -> tuple[Tool, ...]:
+    """Return the tool that stands for any other tool of its registry."""
+
+    @tool(body="parameters", origin="builtin")
+    def custom(
+        name: Annotated[str, Field(min_length=1, max_length=128)],
+        parameters: dict[str, Any] = {},  # noqa: B006 the schema shows it, and nothing changes it
+    ) -> Any:
+        """Call a tool by its name, one that this program added; all its rules apply.
+
+        Args:
+            name: the tool, such as remove
+            parameters: its input, such as {"path": "old.md"}
+        """
+        raise ToolError("not_runnable", f"custom stands for {name}; only a runtime can call that")
+
+    # The runtime resolves `stands_for` before policy, approval and preview, so the function above
+    # is never reached through a runtime. It raises for callers that invoke the tool directly.
+    return (msgspec.structs.replace(custom, stands_for=_meant),)
+
+
+def _meant(values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    return values["name"], values["parameters"]

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from callblocks.model.errors import CallblocksError
+from callblocks.core.errors import CallblocksError
 from callblocks.plugins import TOOLKITS, load_plugins, warn_left_out
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from callblocks.runtime.files.root import Root
-    from callblocks.runtime.net.client import Client
-    from callblocks.toolkits.workspace.backend import Office
+    from callblocks.guard.files.root import Root
+    from callblocks.guard.net.client import Client
+    from callblocks.toolkits.office.backend import Office
 
 __all__ = ("Toolkit", "Workplace", "add_plugins")
 

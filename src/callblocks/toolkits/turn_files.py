@@ -12,16 +12,20 @@ import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from callblocks.model.brief import brief
-from callblocks.model.errors import CallerError, TimelineError, ToolError
-from callblocks.model.paths import FilePath
-from callblocks.runtime.files.faults import naming
-from callblocks.runtime.files.names import relative
-from callblocks.runtime.files.one_file import look_if_there, read_file, refuse_to_replace
-from callblocks.runtime.files.openat import best_opener, open_folder
-from callblocks.runtime.files.protected import refuse_protected
-from callblocks.runtime.files.replace import replace
-from callblocks.runtime.files.root import Root
+from callblocks.core.errors import CallerError, TimelineError, ToolError
+from callblocks.core.paths import FilePath
+from callblocks.core.text import brief
+from callblocks.guard.files.atomic_write import replace
+from callblocks.guard.files.open_below import (
+    best_opener,
+    look_if_there,
+    open_folder,
+    read_file,
+    refuse_to_replace,
+)
+from callblocks.guard.files.protected import refuse_protected
+from callblocks.guard.files.root import Root
+from callblocks.guard.files.workspace_path import naming, relative
 
 __all__ = ("MAX_FILE", "FolderFiles")
 

@@ -1,9 +1,6 @@
-"""Tools: declaring them, checking the input of a call, and the registry.
+"""Tools: declared as typed functions, checked against their schema, kept in a registry.
 
-`declare` turns a typed function into a `Tool`; `typed_input` and `typed_check` derive its schema
-and its check from the signature. `foreign` and `schema_check` do the same for tools known by a JSON
-Schema only. `check` combines a check with `lenient`, which repairs unambiguous slips of a model.
-`registry` holds tools by name, `context` is what a running tool may use.
-
-Start with tool.py and declare.py. May import: model.
+declare.py has `@tool`; typed_input.py and schema.py make the JSON Schema of a function; check.py
+and its neighbours check the input of a call and say what is wrong in words that a model can act
+on; registry.py knows tools by name. Start with declare.py. May import: core.
 """

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from callblocks.model.outcomes import Artifact, Notice
+from callblocks.core.outcomes import Artifact, Notice
 
 __all__ = ("Context", "Keep", "running_as", "running_context")
 

@@ -23,22 +23,36 @@ from typing import Any, TypedDict, TypeGuard, Unpack, get_args, overload
 from weakref import WeakKeyDictionary
 
 import msgspec
+from msgspec.structs import replace
 from pydantic import BaseModel, PydanticSchemaGenerationError, PydanticUserError
 
-from callblocks.model.brief import brief
-from callblocks.model.calls import ResultKind
-from callblocks.model.errors import BadTool
-from callblocks.model.specs import ToolSpec
-from callblocks.tools.docstring import read_docstring
-from callblocks.tools.names import is_name
+from callblocks.core.calls import ResultKind
+from callblocks.core.errors import BadTool
+from callblocks.core.specs import ToolSpec
+from callblocks.core.text import brief
 from callblocks.tools.schema import tidy
-from callblocks.tools.signature import read_signature
-from callblocks.tools.tool import OfInput, Origin, Paths, Precheck, Tool
-from callblocks.tools.traits import KINDS, RESULT_KINDS, Kind, Traits
+from callblocks.tools.tool import (
+    KINDS,
+    RESULT_KINDS,
+    Kind,
+    OfInput,
+    Origin,
+    Paths,
+    Precheck,
+    Tool,
+    Traits,
+    is_name,
+)
 from callblocks.tools.typed_check import TypedCheck
-from callblocks.tools.typed_input import TypedInput
+from callblocks.tools.typed_input import TypedInput, read_docstring, read_signature
 
-__all__ = ("Options", "is_model", "spec_of", "tool")
+__all__ = (
+    "Options",
+    "declared",
+    "is_model",
+    "spec_of",
+    "tool",
+)
 
 
 class Options(TypedDict, total=False):
@@ -303,3 +317,28 @@ def _require_same_values(
         inspect.signature(function).bind(**dict.fromkeys(names))
     except (TypeError, ValueError) as error:
         raise BadTool(f"{name}: {part} must take the same values as the tool: {error}") from error
+
+
+# --- Tools that are built for each turn but declared only once ---
+
+# Declaring a tool reads its signature and docstring and builds a JSON schema. A session builds the
+# same tools for each turn; only the closures differ. So the declaration is cached without its
+# closures, and each turn gets a copy with closures of its own.
+_declared_once: dict[tuple[object, ...], Tool] = {}
+_nothing: dict[str, Any] = dict.fromkeys(("function", "preview", "precheck", "paths"))
+
+
+def declared(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Tool]:
+    """Return a decorator that declares a tool once and rebinds its function for each later turn."""
+
+    def declare(function: Callable[..., Any]) -> Tool:
+        # `destructive` is part of the key because it depends on the place: the same tool may
+        # replace files in a workspace and not in a turn.
+        key = (function.__module__, function.__qualname__, options.get("destructive"))
+        if key not in _declared_once:
+            _declared_once[key] = replace(tool(function, **options), **_nothing)
+        # The cached tool must not keep the closures of an earlier turn: they hold its recorder.
+        own = {name: options.get(name) for name in _nothing}
+        return replace(_declared_once[key], **{**own, "function": function})
+
+    return declare

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from callblocks.model.outcomes import Failure
+from callblocks.core.outcomes import Failure
+from callblocks.tools.fault_text import said
 from callblocks.tools.tool import Origin
-from callblocks.tools.words import said
 
 __all__ = ("combine", "envelope", "unwrap")
 

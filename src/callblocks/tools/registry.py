@@ -13,16 +13,21 @@ that many programs never call are registered by name only, and made when one of 
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import os
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
-from callblocks.model.brief import brief
-from callblocks.model.errors import BadTool, UnknownTool
-from callblocks.model.extras import needing
-from callblocks.model.specs import (
+from callblocks.core.errors import BadSpec, BadTool, CallblocksError, UnknownTool
+from callblocks.core.extras import needing
+from callblocks.core.specs import (
     ToolLike,
     ToolSpec,
     ToolSpecs,
@@ -30,16 +35,19 @@ from callblocks.model.specs import (
     is_declared,
     read_annotated,
 )
-from callblocks.tools.names import close_to
-from callblocks.tools.tool import Tool
+from callblocks.core.text import brief
+from callblocks.tools.tool import Tool, close_to
 
-__all__ = ("Registry",)
+__all__ = (
+    "Registry",
+    "load_tools",
+)
 
 
 class Registry:
     """Tools by name, in the order in which they were added.
 
-    `tools` are in any of the shapes that `callblocks.model.specs` lists, mixed. A plain function is
+    `tools` are in any of the shapes that `callblocks.core.specs` lists, mixed. A plain function is
     declared. A tool with a schema only is known but cannot run, unless `run(name, input)` runs it.
     `trust_hints` accepts the claims of dicts about their tools, such as MCP's `annotations`.
     """
@@ -66,7 +74,6 @@ class Registry:
     @classmethod
     def from_module(cls, module: str | os.PathLike[str]) -> Registry:
         """Return the tools of a Python file or of a module by its dotted name."""
-        from callblocks.tools.modules import load_tools
 
         return cls(load_tools(module))
 
@@ -250,7 +257,7 @@ def _run_by(
     tools: dict[str, Tool | _Later], run: Callable[[str, dict[str, Any]], Any]
 ) -> dict[str, Tool | _Later]:
     """Let `run` run the tools without a function; deferred tools stay deferred."""
-    from callblocks.tools.foreign import run_by
+    from callblocks.tools.dict_tools import run_by
 
     # Names of one kit share one deferred object; wrapping each name by itself would make the kit
     # several times.
@@ -278,7 +285,7 @@ def _tools_of(entry: object, at: int, *, trust_hints: bool = False) -> Sequence[
 
         if not is_model(entry):
             return (declare(entry),)
-    from callblocks.tools.foreign import foreign_tool
+    from callblocks.tools.dict_tools import foreign_tool
 
     # An instance with `spec` and `__call__` runs itself; a class with `spec` is only a description.
     has_spec = isinstance(getattr(entry, "spec", None), ToolSpec)
@@ -295,3 +302,116 @@ def _origin(tool: Tool) -> str:
     if code is None or tool.origin == "external":
         return f"one that is {tool.origin}"
     return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+# --- The tools of a Python file or module: `-T tools.py`, `-T my_package.tools` ---
+#
+#     TOOLS = [remove, send]        these, where the module lists them
+#     __all__ = ["remove"]          or else the tools that it exports
+#     @tool def remove(…): …        or else every tool at its top level
+#
+# The file is executed, but its folder is not put on `sys.path`: a file that a model wrote into the
+# same folder must never be imported in place of a module of that name.
+
+_EXAMPLE = "declare one: `from callblocks import tool`, then `@tool` above a typed function"
+
+
+def load_tools(module: str | os.PathLike[str]) -> tuple[Tool, ...]:
+    """Load a file (`tools.py`, a path) or a dotted name, and collect its tools."""
+    name = os.fspath(module)
+    found = _found(_load(name), name)
+    try:
+        tools = Registry(found).tools
+    # The file's name goes before the message, because several files may be loaded.
+    except (BadTool, BadSpec) as error:
+        raise BadTool(f"{name}: {error}") from error
+    if not tools:
+        raise BadTool(f"{name} has no tools; {_EXAMPLE}")
+    return tools
+
+
+def _load(name: str) -> ModuleType:
+    # A path wins over a module name: what the person can see in the folder is what they mean.
+    if name.endswith(".py") or os.sep in name or Path(name).is_file():
+        return _load_file(Path(name))
+    return _run(name, lambda: importlib.import_module(name), name)
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise BadTool(f"{path}: no such file; tools are in a Python file or a module")
+    whole = path.resolve()
+    module = ModuleType(f"callblocks_tools_{hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]}")
+    module.__file__ = str(whole)
+    # Dataclasses and pydantic look up `sys.modules[cls.__module__]` while a class is created.
+    before = sys.modules.get(module.__name__)
+    sys.modules[module.__name__] = module
+    try:
+        _run(str(path), lambda: _execute(module, whole), str(whole))
+    except BaseException:
+        _restore(module.__name__, before)
+        raise
+    return module
+
+
+def _execute(module: ModuleType, path: Path) -> None:
+    # Read and compiled here, because `__pycache__` may have been written by anyone.
+    code = compile(path.read_bytes(), path, "exec", dont_inherit=True)
+    exec(code, module.__dict__)
+
+
+def _restore(name: str, before: ModuleType | None) -> None:
+    if before is None:
+        del sys.modules[name]
+    else:
+        sys.modules[name] = before
+
+
+def _run(name: str, load: Callable[[], Any], filename: str) -> Any:
+    try:
+        return load()
+    except (Exception, SystemExit) as error:  # the module's own code may raise anything
+        raise BadTool(
+            f"{name} cannot be loaded{_where(error, filename)}: {_what(error)}"
+        ) from error
+
+
+def _where(error: BaseException, filename: str) -> str:
+    """Return the line of the file that failed: of a syntax error, or the last that ran in it."""
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f" (line {error.lineno} of {error.filename})"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == filename] or [
+        frame for frame in frames if "importlib" not in frame.filename
+    ]
+    own = [frame for frame in own if frame.filename != __file__]
+    return f" (line {own[-1].lineno} of {own[-1].filename})" if own else ""
+
+
+def _what(error: BaseException) -> str:
+    if isinstance(error, CallblocksError):
+        return str(error)
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}"
+    what = f"{type(error).__name__}: {brief(str(error), 200)[1:-1]}"
+    if isinstance(error, ModuleNotFoundError):
+        return f"{what}; a file of tools does not see the files beside it: give a package instead"
+    return what
+
+
+def _found(module: ModuleType, name: str) -> Iterable[Tool]:
+    listed = getattr(module, "TOOLS", None)
+    if listed is not None:
+        return _listed(listed, name)
+    exported = getattr(module, "__all__", None)
+    names = vars(module) if exported is None else exported
+    values = [getattr(module, one, None) for one in names]
+    return [value for value in values if isinstance(value, Tool)]
+
+
+def _listed(listed: object, name: str) -> Iterable[Tool]:
+    if isinstance(listed, Registry):
+        return listed.tools
+    if isinstance(listed, list | tuple):
+        return cast("list[Tool]", listed)
+    raise BadTool(f"{name}: TOOLS is a list of tools, not {brief(listed)}")

@@ -13,12 +13,11 @@ from typing import Any, cast
 
 import jsonschema_rs
 
-from callblocks.model.errors import BadSpec
+from callblocks.core.errors import BadSpec
 from callblocks.tools.check import check_input
-from callblocks.tools.fault_words import Place, missing, must_be, unexpected
-from callblocks.tools.places import Schema
+from callblocks.tools.fault_text import Place, kinds, missing, must_be, path_text, said, unexpected
+from callblocks.tools.schema import Schema
 from callblocks.tools.tool import Checked, FieldFault
-from callblocks.tools.words import kinds, path_text, said
 
 __all__ = ("SchemaCheck",)
 

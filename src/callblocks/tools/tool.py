@@ -2,28 +2,79 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 
-from callblocks.model.errors import CallerError
-from callblocks.model.specs import ToolSpec
-from callblocks.tools.places import formats_of, holds_format, values_of_format
-from callblocks.tools.traits import Traits
+from callblocks.core.calls import ResultKind
+from callblocks.core.errors import CallerError
+from callblocks.core.specs import ToolSpec
+from callblocks.tools.schema import formats_of, holds_format, values_of_format
 
 __all__ = (
+    "KINDS",
+    "RESULT_KINDS",
+    "TRAITS",
     "Check",
     "Checked",
     "FieldFault",
+    "Kind",
     "OfInput",
     "Origin",
     "Paths",
     "Precheck",
     "StandsFor",
     "Tool",
+    "Traits",
+    "close_to",
+    "is_name",
+    "listed",
 )
+
+# --- Traits: what is known of a tool before it runs; a policy decides by them ---
+#
+#     read_only     changes nothing
+#     destructive   may overwrite, delete or send what cannot be taken back
+#     idempotent    a run repeated after a crash adds nothing: it does the same, or knows its key
+#     open_world    reaches beyond this machine and its workspace
+#
+# The worst is assumed for a trait that is not declared: a tool that is not read-only is
+# destructive.
+
+# plain; writer makes files; exec runs code or commands; source brings text of others.
+Kind: TypeAlias = Literal["plain", "writer", "exec", "source"]
+
+KINDS: tuple[Kind, ...] = ("plain", "writer", "exec", "source")
+RESULT_KINDS: tuple[ResultKind, ...] = get_args(ResultKind)
+TRAITS = ("read_only", "destructive", "idempotent", "open_world")
+
+
+# The defaults are the worst case: a tool that declares nothing is treated as destructive.
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """The traits of a tool, its kind, and the kind of its result.
+
+    No policy decides by the result: a timeline makes its blocks by it. `None` is undeclared: then
+    the tool's name decides, where timelines know it, and otherwise it is `plain`.
+    """
+
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+    open_world: bool = False
+    kind: Kind = "plain"
+    result: ResultKind | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of its traits, then its kind where that is not `plain`."""
+        held = tuple(name for name in TRAITS if getattr(self, name))
+        return held if self.kind == "plain" else (*held, self.kind)
+
+
+# --- A tool: its specification for a model, its traits for a policy, and the function that runs it
+# ---
 
 # builtin: shipped here; function: a caller's own; external: runs elsewhere.
 Origin: TypeAlias = Literal["builtin", "function", "external"]
@@ -160,3 +211,38 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if self._formats.isdisjoint(formats):
             return ()
         return values_of_format(self.spec.parameters, given, formats)
+
+
+# --- Names of tools, and suggestions for a misspelled one ---
+#
+#     file_read   rendering.write_pdf   create-file   mcp:search/web
+#
+# Blanks and control characters are refused: a name appears in prompts, policies and approvals.
+
+_NAME = re.compile(r"\w[\w.:/-]{0,127}")
+_COMPARED = 60
+_LISTED = 20
+
+
+# Strict, because a name that looks like another one would deceive a person who approves it.
+def is_name(name: object) -> bool:
+    """Return whether a tool may have this name."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def close_to(name: str, known: Iterable[str]) -> str:
+    """Return the known name that was probably meant; "" if none is near."""
+    from difflib import get_close_matches
+
+    by_lower = {one.lower(): one for one in known if len(one) <= _COMPARED}
+    if len(name) > _COMPARED:
+        return ""
+    near = get_close_matches(name.lower(), list(by_lower)[:1000], n=1, cutoff=0.65)
+    return by_lower[near[0]] if near else ""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message: `a, b, c`, and the number of the rest where they are many."""
+    known = list(names)
+    more = len(known) - _LISTED
+    return ", ".join(known[:_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -15,13 +15,20 @@ from typing import Any, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from callblocks.model.redaction import redact_start
+from callblocks.core.redaction import redact_start
 from callblocks.tools.check import check_input
-from callblocks.tools.fault_words import Place, has_part, missing, must_be, unexpected, value_at
-from callblocks.tools.places import Schema
-from callblocks.tools.plain import written
+from callblocks.tools.fault_text import (
+    Place,
+    has_part,
+    missing,
+    must_be,
+    path_text,
+    unexpected,
+    value_at,
+    written,
+)
+from callblocks.tools.schema import Schema
 from callblocks.tools.tool import Checked, FieldFault
-from callblocks.tools.words import path_text
 
 __all__ = ("TypedCheck",)
 

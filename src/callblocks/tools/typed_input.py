@@ -7,10 +7,14 @@ Annotated[str, Field(alias="from")]` is `from` to a model.
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
+import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from inspect import cleandoc
 from typing import Annotated, Any, NotRequired, Required
 
 import msgspec
@@ -20,11 +24,136 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 from typing_extensions import TypedDict
 
-from callblocks.model.errors import BadTool
+from callblocks.core.errors import BadTool
+from callblocks.tools.context import Context
 from callblocks.tools.schema import schemas_within, tidy
-from callblocks.tools.signature import MISSING, Parameter
 
-__all__ = ("TypedInput",)
+__all__ = (
+    "MISSING",
+    "Docstring",
+    "Parameter",
+    "Signature",
+    "TypedInput",
+    "read_docstring",
+    "read_signature",
+)
+
+# --- The parameters of a function: those that a model fills, and the one that takes a `Context`
+# ---
+#
+#     def send(to: str, text: str = "", *, context: Context) -> str: …
+#              ──────────────────────────  ─────────────────
+#              for the model                given by the runtime
+#
+# Every parameter must have a type and a name that a call can use.
+
+# The default of a parameter that has none.
+MISSING: Any = inspect.Parameter.empty
+
+_UNNAMED = {
+    inspect.Parameter.POSITIONAL_ONLY: "cannot be given by name; drop the `/`",
+    inspect.Parameter.VAR_POSITIONAL: "has no fixed name; make it a list: `{name}: list[str]`",
+    inspect.Parameter.VAR_KEYWORD: "has no fixed names; make it `{name}: dict[str, str]`",
+}
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter for the model: its name, its type, and its default or `MISSING`."""
+
+    name: str
+    annotation: Any
+    default: Any = MISSING
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """The parameters of a function; `context` names the parameter that takes a `Context`."""
+
+    parameters: tuple[Parameter, ...]
+    context: str | None = None
+
+
+def read_signature(function: Callable[..., Any], scope: Mapping[str, Any]) -> Signature:
+    """Read the parameters of a function; `scope` has the names around its declaration."""
+    hints = _hints(function, scope)
+    given = inspect.signature(function).parameters.values()
+    contexts = [one.name for one in given if _is_context(hints.get(one.name))]
+    # Two would be ambiguous for the runtime, which passes exactly one.
+    if len(contexts) > 1:
+        raise _bad(function, f"takes more than one Context: {', '.join(contexts)}")
+    plain = tuple(_parameter(function, one, hints) for one in given if one.name not in contexts)
+    for one in given:
+        _require_name(function, one)
+    return Signature(plain, contexts[0] if contexts else None)
+
+
+def _hints(function: Callable[..., Any], scope: Mapping[str, Any]) -> dict[str, Any]:
+    # The return type is not needed, and may be imported under TYPE_CHECKING only.
+    taken = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+    around = getattr(inspect.unwrap(function), "__globals__", {})
+    # `get_type_hints` resolves all annotations of a function or none. A stand-in without the return
+    # annotation avoids failing on a type that only a checker knows.
+    stand_in = types.SimpleNamespace(__annotations__=taken, __globals__=around)
+    try:
+        return typing.get_type_hints(stand_in, localns={**around, **scope}, include_extras=True)
+    except NameError as error:
+        raise _bad(
+            function,
+            f"has an annotation that names {error.name!r}, which is not known there; "
+            "import or define it before the tool, and not under TYPE_CHECKING",
+        ) from error
+    except (TypeError, SyntaxError, AttributeError) as error:
+        raise _bad(function, f"has an annotation that is no type: {error}") from error
+
+
+def _parameter(
+    function: Callable[..., Any], given: inspect.Parameter, hints: Mapping[str, Any]
+) -> Parameter:
+    _require_name(function, given)
+    if given.name not in hints:
+        method = "; of a method, declare the bound one: `tool(thing.method)`"
+        raise _bad(
+            function,
+            f"has no type for `{given.name}`; write `{given.name}: str`, or the type it has"
+            f"{method if given.name in ('self', 'cls') else ''}",
+        )
+    hint = hints[given.name]
+    # `x: str = None` is common Python for an optional parameter.
+    if given.default is None and not _takes_none(hint):
+        hint = hint | None
+    return Parameter(given.name, hint, given.default)
+
+
+def _require_name(function: Callable[..., Any], given: inspect.Parameter) -> None:
+    if given.kind in _UNNAMED:
+        raise _bad(function, f"`{given}` {_UNNAMED[given.kind].format(name=given.name)}")
+
+
+def _is_context(hint: Any) -> bool:
+    return any(isinstance(one, type) and issubclass(one, Context) for one in _members(hint))
+
+
+def _takes_none(hint: Any) -> bool:
+    return hint is Any or any(one in (None, types.NoneType, Any) for one in _members(hint))
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """Return the members of a union, inside `Annotated` too; any other type alone."""
+    origin = typing.get_origin(hint)
+    if origin is typing.Annotated:
+        return _members(typing.get_args(hint)[0])
+    if origin in (typing.Union, types.UnionType):
+        return tuple(one for part in typing.get_args(hint) for one in _members(part))
+    if origin is typing.Literal:
+        return typing.get_args(hint)
+    return (hint,)
+
+
+def _bad(function: Callable[..., Any], what: str) -> BadTool:
+    return BadTool(f"{getattr(function, '__qualname__', function)} is no tool yet: it {what}")
+
+
+# --- The input of a declared tool: its schema and its check, both by pydantic from the signature
+# ---
 
 # Numbers beyond JSON are refused; unknown fields are faults, not ignored.
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -170,3 +299,114 @@ def _shown_default(default: Any) -> dict[str, Any]:
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0].rstrip(".")
+
+
+# --- Docstrings of functions: the description, and the text of each parameter ---
+#
+#     """Send a letter.
+#
+#     Args:                      Parameters                 :param to: who gets it
+#         to: who gets it        ----------
+#                                to : str
+#                                    who gets it
+#     """
+#
+# All three styles are read, also mixed. The description is everything else.
+
+_GOOGLE = re.compile(r"(?:Args|Arguments|Params|Parameters|Keyword Args|Keyword Arguments):[ \t]*")
+_GOOGLE_ITEM = re.compile(r"\*{0,2}(\w+)[ \t]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?[ \t]*:(.*)")
+_NUMPY = re.compile(r"(?:Other )?Parameters[ \t]*")
+_NUMPY_ITEM = re.compile(r"(\*{0,2}\w+(?:[ \t]*,[ \t]*\*{0,2}\w+)*)[ \t]*(?::.*)?")
+_RULE = re.compile(r"-{3,}[ \t]*")
+_FIELD = re.compile(r":(\w+)(?:[ \t]+([^:\n]*))?:(.*)")
+_PARAMETER_FIELDS = ("param", "parameter", "arg", "argument", "key", "keyword")
+_TYPE_FIELDS = ("type", "rtype")
+
+
+class Docstring(msgspec.Struct, frozen=True):
+    """A description, and the text of each parameter that has one."""
+
+    description: str
+    parameters: dict[str, str]
+
+
+def read_docstring(text: str | None) -> Docstring:
+    """Parse a docstring of any of the three styles; an absent one has no texts."""
+    reader = _DocstringReader(cleandoc(text or "").splitlines())
+    reader.read()
+    description = re.sub(r"\n{3,}", "\n\n", "\n".join(reader.prose)).strip()
+    said = {name: " ".join(" ".join(lines).split()) for name, lines in reader.parameters.items()}
+    return Docstring(description, {name: words for name, words in said.items() if words})
+
+
+class _DocstringReader:
+    """A reader that takes the lines one section at a time."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.at = 0
+        self.prose: list[str] = []
+        self.parameters: dict[str, list[str]] = {}
+
+    def read(self) -> None:
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            # A heading counts only with an indented line below it: "Args:" may also end a sentence.
+            if _GOOGLE.fullmatch(line) and self._is_deeper(self.at + 1):
+                self._google()
+            elif _NUMPY.fullmatch(line) and self._is_rule(self.at + 1):
+                self._numpy()
+            elif not self._field(line):
+                self.prose.append(line)
+                self.at += 1
+
+    def _is_rule(self, at: int) -> bool:
+        return at < len(self.lines) and _RULE.fullmatch(self.lines[at]) is not None
+
+    def _is_deeper(self, at: int) -> bool:
+        return at < len(self.lines) and _indent(self.lines[at]) > 0
+
+    def _google(self) -> None:
+        self.at += 1
+        depth = _indent(self.lines[self.at])
+        into: list[str] = []
+        for line in self._indented():
+            item = _GOOGLE_ITEM.fullmatch(line.strip()) if _indent(line) <= depth else None
+            if item:
+                into = self.parameters.setdefault(item[1], [])
+            into.append(item[2] if item else line)
+
+    def _numpy(self) -> None:
+        self.at += 2
+        while self.at < len(self.lines) and not self._is_rule(self.at + 1):
+            item = _NUMPY_ITEM.fullmatch(self.lines[self.at])
+            if self.lines[self.at].strip() and not item:
+                return
+            self.at += 1
+            words = list(self._indented())
+            for name in re.findall(r"\w+", item[1]) if item else ():
+                self.parameters.setdefault(name, []).extend(words)
+
+    def _field(self, line: str) -> bool:
+        """Take `:param x: text`, with the indented lines below it."""
+        field = _FIELD.fullmatch(line)
+        if not field or field[1] not in (*_PARAMETER_FIELDS, *_TYPE_FIELDS):
+            return False
+        self.at += 1
+        words = [field[3], *self._indented()]
+        if field[1] in _PARAMETER_FIELDS and field[2]:
+            self.parameters.setdefault(field[2].split()[-1].lstrip("*"), []).extend(words)
+        return True
+
+    def _indented(self) -> Iterator[str]:
+        """Yield the indented lines from here on, with the blank lines between them."""
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if line.strip() and not _indent(line):
+                return
+            self.at += 1
+            yield line
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip()) if line.strip() else 0

@@ -6,12 +6,25 @@ columns: a wide character takes two, a combining one none.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-__all__ = ("Bit", "Kind", "Row", "columns", "plain", "runs", "wrap")
+__all__ = (
+    "Bit",
+    "Kind",
+    "Row",
+    "columns",
+    "exact",
+    "exact_line",
+    "plain",
+    "runs",
+    "visible",
+    "visible_line",
+    "wrap",
+)
 
 Kind: TypeAlias = Literal[
     "plain",
@@ -119,3 +132,91 @@ def _slice(row: Row, start: int, end: int) -> Iterator[Bit]:
         if part:
             yield kind, part
         start, end = start - len(text), end - len(text)
+
+
+# --- Text of unknown origin, made safe to show: nothing in it steers a terminal ---
+#
+#     ESC [ 3 1 m      ␛[31m         controls, as their pictures
+#     U+009B           ⟨U+009B⟩      controls beyond ASCII
+#     U+202E           ⟨U+202E⟩      what turns the reading direction
+#     U+D800           ⟨U+D800⟩      half a character, which no encoding can write
+#     tab              four blanks
+#
+# Line feeds stay. A carriage return that ends a line with its line feed goes; alone it is shown.
+
+_RETURN = re.compile(r"\r(?=\n)")
+_UNSAFE = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_TAB, _DELETE, _PICTURES = "\t", "\x7f", 0x2400
+
+
+def visible(text: str) -> str:
+    """Make text safe, keeping its lines."""
+    if text.isprintable():
+        return text
+    return _UNSAFE.sub(_picture, _RETURN.sub("", text))
+
+
+def visible_line(text: str) -> str:
+    """Make text safe and put it on one line."""
+    return text if text.isprintable() else visible(" ".join(text.splitlines()))
+
+
+def _picture(found: re.Match[str]) -> str:
+    char = found[0]
+    if char == _TAB:
+        return "    "
+    if char == _DELETE:
+        return "␡"
+    return chr(_PICTURES + ord(char)) if char < " " else f"⟨U+{ord(char):04X}⟩"
+
+
+# --- Text that somebody decides by, shown so that nothing in it is out of sight ---
+#
+#     U+200B          ⟨U+200B⟩            what takes no room, or covers its neighbours
+#     60 blanks       ⟨60 blanks⟩         what pushes the rest aside
+#     9 empty lines   ⟨9 empty lines⟩     what pushes the rest away
+#     CR LF           ␍ and a line end    a carriage return belongs to the word before it
+#
+# Beside that it is as safe as all text that is shown.
+
+_BLANKS = re.compile(r" {20,}")
+_EMPTY = re.compile(r"\n(?:[ ␍]*\n){4,}")
+# Letters and signs of no width or without ink that Unicode does not call formatting.
+_INKLESS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_EMOJI_PRESENTATION, _KEYCAP = "\ufe0f", "\u20e3"
+_MARKS = 3
+"""How many marks may stand on a letter; a higher stack covers the lines around it."""
+
+
+def exact(text: str) -> str:
+    """The text with all that cannot be seen named."""
+    plain = text.replace("\r", "␍").replace("\t", " " * 4)
+    folded = _EMPTY.sub(lambda run: f"\n⟨{run[0].count(chr(10)) - 1} empty lines⟩\n", plain)
+    folded = _BLANKS.sub(lambda run: f"⟨{len(run[0])} blanks⟩", folded)
+    if folded.isascii():
+        return visible(folded)
+    marks = 0
+    seen: list[str] = []
+    for char in folded:
+        marks = marks + 1 if unicodedata.category(char) == "Mn" else 0
+        seen.append(char if _is_seen(char) and marks <= _MARKS else _named(char))
+    return visible("".join(seen))
+
+
+def exact_line(text: str) -> str:
+    """The same on one line."""
+    return exact(text).replace("\n", "␊")
+
+
+def _is_seen(char: str) -> bool:
+    if char.isascii() or char in (_EMOJI_PRESENTATION, _KEYCAP):
+        return True
+    if char in _INKLESS or "\ufe00" <= char <= "\ufe0e" or "\U000e0000" <= char <= "\U000e0fff":
+        return False
+    return unicodedata.category(char) not in ("Cf", "Zs", "Cn", "Co", "Me")
+
+
+def _named(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"

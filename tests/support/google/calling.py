@@ -8,11 +8,11 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Artifact
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.workspace.backend import Office
-from callblocks.toolkits.workspace.catalogue import add_workspace_tools
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Artifact
+from callblocks.guard.files.root import Root
+from callblocks.toolkits.office.backend import Office
+from callblocks.toolkits.office.open_office import add_workspace_tools
 from callblocks.tools.context import Context
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
@@ -102,7 +102,7 @@ class Calling:
 
 
 def _scopes(name: str) -> frozenset[str]:
-    from callblocks.toolkits.workspace.google.scopes import scopes_for
+    from callblocks.toolkits.office.google.account import scopes_for
 
     return frozenset(scopes_for([name]))
 

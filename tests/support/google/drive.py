@@ -7,7 +7,7 @@ import hashlib
 import io
 from datetime import UTC, datetime
 
-from callblocks.toolkits.workspace.entered import Cell, shown
+from callblocks.toolkits.office.tools.cells import Cell, shown
 from support.google.drive_found import found_files
 from support.google.state import Answer, Asked, Json, Method, Refused, State
 

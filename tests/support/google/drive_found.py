@@ -6,10 +6,17 @@ import operator
 import re
 from typing import Any
 
-from callblocks.model.errors import ToolError
-from callblocks.toolkits.workspace.drive_order import read_order
-from callblocks.toolkits.workspace.drive_query import And, Not, Or, Query, Term, terms
-from callblocks.toolkits.workspace.drive_query_text import read_query
+from callblocks.core.errors import ToolError
+from callblocks.toolkits.office.drive_query import (
+    And,
+    Not,
+    Or,
+    Query,
+    Term,
+    read_order,
+    read_query,
+    terms,
+)
 from support.google.state import Json, Refused
 
 __all__ = ("found_files",)

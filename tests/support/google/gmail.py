@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from callblocks.toolkits.workspace.gmail_query import read
+from callblocks.toolkits.office.mail_query import read
 from support.google.state import Asked, Json, Method, Refused, State
 from support.mail_matching import Facts, asks_for_hidden, finds
 

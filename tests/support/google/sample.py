@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from callblocks.toolkits.workspace.backend import Office
-from callblocks.toolkits.workspace.drive_types import DOCUMENT, FOLDER, SPREADSHEET
-from callblocks.toolkits.workspace.local.mail_box import id_of
-from callblocks.toolkits.workspace.sample.content import (
+from callblocks.toolkits.office.backend import DOCUMENT, FOLDER, SPREADSHEET, Office
+from callblocks.toolkits.office.local.mail.mail_box import id_of
+from callblocks.toolkits.office.sample.sample_office import (
     ZONE,
     SampleFile,
     calendars,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from callblocks.model.errors import ToolError
-from callblocks.toolkits.workspace.a1 import CELLS, Box, Range, print_box, read_range
-from callblocks.toolkits.workspace.entered import Cell, enter, rendered, typed
+from callblocks.core.errors import ToolError
+from callblocks.toolkits.office.a1 import CELLS, Box, Range, print_box, read_range
+from callblocks.toolkits.office.tools.cells import Cell, enter, rendered, typed
 from support.google.state import Asked, Json, Method, Refused, State
 
 __all__ = ("sheets_methods",)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.runtime.approvals.book import ApprovalBook
+from callblocks.approvals.book import ApprovalBook
 from support.command import run
 from support.home import move_in
 

@@ -11,9 +11,9 @@ from typing import Any, TextIO
 
 import pytest
 
-from callblocks.cli import asking
-from callblocks.cli.asking import TerminalAsker, open_terminal, read_answer
-from callblocks.runtime.asking import Answer, Question
+from callblocks.approvals.question import Answer, Question
+from callblocks.cli.terminal import ask as asking
+from callblocks.cli.terminal.ask import TerminalAsker, open_terminal, read_answer
 from callblocks.tools.declare import tool
 from support.running import call
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from callblocks.model.errors import ModelError
-from callblocks.model.parts import text_of
+from callblocks.approvals.book import ApprovalBook
+from callblocks.core.blocks import text_of
+from callblocks.core.errors import ModelError
 from callblocks.models.config import NamedModel
 from callblocks.models.model import Piece, Request, Thinking
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.timeline.stores.opening import open_store
+from callblocks.timeline.log.open_store import open_store
 from support.chat_models import SayingModel
 from support.command import run
 from support.home import TOOLS, fence, move_in
@@ -34,7 +34,7 @@ class ThinkingModel(SayingModel):
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     workspace = move_in(tmp_path, monkeypatch)
-    monkeypatch.setattr("callblocks.cli.chat_running.open_terminal", lambda: None)
+    monkeypatch.setattr("callblocks.cli.chat.chat_loop.open_terminal", lambda: None)
     (workspace / "tools.py").write_text(TOOLS)
     return workspace
 
@@ -48,7 +48,7 @@ def chat(
     def opened(spec: str, *_: object) -> NamedModel:
         return NamedModel(model=model, spec=spec)
 
-    monkeypatch.setattr("callblocks.cli.chat_model.open_named", opened)
+    monkeypatch.setattr("callblocks.cli.chat.chat_setup.open_named", opened)
     return run("chat", "-T", "tools.py", "--model", "saying", *args, text=text)
 
 
@@ -229,7 +229,7 @@ def test_in_plain_text_there_is_the_answer_alone(
 
 
 def test_lines_for_programs_need_a_prompt(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callblocks.cli.chat._piped", lambda: None)
+    monkeypatch.setattr("callblocks.cli.commands.chat._piped", lambda: None)
     result = run("chat", "--json")
     assert result.exit_code == 2
     assert "--json goes with --prompt" in result.stderr

@@ -9,7 +9,7 @@ from support.terminals import in_terminal
 
 PROGRAM = """
 import termios
-from callblocks.cli.chat_keys import echoing
+from callblocks.cli.chat.chat_screen import echoing
 
 def is_shown():
     return bool(termios.tcgetattr(0)[3] & termios.ECHO)
@@ -36,7 +36,9 @@ def test_keys_are_silent_and_shown_at_a_question_and_then_as_before(tmp_path: Pa
 
 
 def test_without_a_terminal_nothing_is_done() -> None:
-    program = "from callblocks.cli.chat_keys import echoing\nwith echoing(False): print('fine')"
+    program = (
+        "from callblocks.cli.chat.chat_screen import echoing\nwith echoing(False): print('fine')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, start_new_session=True, check=True
     )

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from callblocks.cli.chat_left import after_known, left_events
-from callblocks.model.turn_events import (
+from callblocks.cli.chat.chat_turn import after_known, left_events
+from callblocks.core.turn_events import (
     CallOpened,
     CallWritten,
     RoundBegan,

@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 import pytest
 
-from callblocks.cli.chat_loop import ChatLoop
-from callblocks.cli.chat_options import ChatOptions
-from callblocks.cli.chat_place import Place
-from callblocks.cli.chat_screen import ChatScreen
-from callblocks.model.errors import CallerError
-from callblocks.model.parts import text_of
+from callblocks.cli.chat.chat_loop import ChatLoop
+from callblocks.cli.chat.chat_screen import ChatScreen
+from callblocks.cli.chat.chat_setup import ChatSetup
+from callblocks.cli.options.chat_options import ChatOptions
+from callblocks.core.blocks import text_of
+from callblocks.core.errors import CallerError
 from callblocks.models.config import Config, NamedModel, Overrides
 from support.chat_models import SayingModel
 from support.home import move_in
@@ -47,7 +47,7 @@ class Hall:
             raise line
 
         async def talk() -> None:
-            place = Place(options(), None)
+            place = ChatSetup(options(), None)
             try:
                 session = place.session("trip")
                 await ChatLoop(place, ChatScreen(), session, read=read).run()
@@ -88,7 +88,7 @@ def hall(
     hall = Hall(
         capsys, first=SayingModel(*numbered("first")), other=SayingModel(*numbered("other"))
     )
-    monkeypatch.setattr("callblocks.cli.chat_model.open_named", hall.open)
+    monkeypatch.setattr("callblocks.cli.chat.chat_setup.open_named", hall.open)
     return hall
 
 
@@ -209,7 +209,7 @@ def test_ctrl_c_ends_a_long_list_and_nothing_else(
         os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("callblocks.cli.chat_screen.page", interrupted)
+    monkeypatch.setattr("callblocks.cli.chat.chat_screen.page", interrupted)
     assert "first says 1." in hall.type("/tools", "Hello?")
     assert signal.getsignal(signal.SIGINT) is before
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from callblocks.cli.chat_show import file_rows, recent_rows, view_rows
-from callblocks.model.blocks import Block, Entry
+from callblocks.cli.chat.chat_screen import file_rows, recent_rows, view_rows
+from callblocks.core.blocks import Block, Entry
 from callblocks.views.rows import Row, plain
 from support.entries import TS, numbered, prompt, round_of
 

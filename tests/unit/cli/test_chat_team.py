@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from callblocks.cli.chat_loop import ChatLoop
-from callblocks.cli.chat_options import ChatOptions
-from callblocks.cli.chat_place import Place
-from callblocks.cli.chat_screen import ChatScreen
+from callblocks.cli.chat.chat_loop import ChatLoop
+from callblocks.cli.chat.chat_screen import ChatScreen
+from callblocks.cli.chat.chat_setup import ChatSetup
+from callblocks.cli.options.chat_options import ChatOptions
 from callblocks.models.config import NamedModel
-from callblocks.session.team_file import read_team
-from callblocks.session.team_settings import TeamSettings
-from callblocks.timeline.stores.opening import open_store
+from callblocks.session.team_file import TeamSettings, read_team
+from callblocks.timeline.log.open_store import open_store
 from support.chat_models import SayingModel
 from support.command import run
 from support.home import fence, move_in
@@ -91,7 +90,7 @@ class Hall:
             return line
 
         async def talk() -> None:
-            place = Place(options(team="team.toml"), None)
+            place = ChatSetup(options(team="team.toml"), None)
             try:
                 loop = ChatLoop(place, ChatScreen(), place.session("trip"), read=read)
                 await loop.run()
@@ -112,8 +111,8 @@ def hall(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Hall:
     hall = Hall(move_in(tmp_path, monkeypatch), capsys)
-    monkeypatch.setattr("callblocks.cli.chat_running.open_terminal", lambda: None)
-    monkeypatch.setattr("callblocks.cli.chat_place.read_team", hall.read)
+    monkeypatch.setattr("callblocks.cli.chat.chat_loop.open_terminal", lambda: None)
+    monkeypatch.setattr("callblocks.cli.chat.chat_setup.read_team", hall.read)
     return hall
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
-from callblocks.cli.chat_place import left_turn
-from callblocks.cli.chat_turn import Teller, ended_rows, event_line, perform_turn
-from callblocks.model.outcomes import Failure, Outcome
-from callblocks.model.turn_events import CallTold, Said, TurnEnded, TurnEvent
+from callblocks.cli.chat.chat_setup import left_turn
+from callblocks.cli.chat.chat_turn import Teller, ended_rows, event_line, perform_turn
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.turn_events import CallTold, Said, TurnEnded, TurnEvent
 from callblocks.models.model import Piece, Request, Spoken
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.session import Session, Tell

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from callblocks.cli.deciding import DecidingOptions, given_policy
 from callblocks.cli.exits import Fault
+from callblocks.cli.options.policy_options import DecidingOptions, given_policy
 
 
 def options(**given: Any) -> DecidingOptions:

@@ -19,12 +19,12 @@ import httpx2
 import pytest
 from click.testing import Result
 
-from callblocks.cli import demo
-from callblocks.cli.chat_model import OFFICE_SCRIPTS
-from callblocks.cli.demo_place import DemoPlace
-from callblocks.models.script_folder import ScriptFolder
+from callblocks.cli.chat.chat_setup import OFFICE_SCRIPTS
+from callblocks.cli.commands import demo
+from callblocks.cli.commands.demo import DemoPlace
+from callblocks.guard.files.root import Root
+from callblocks.models.script import ScriptFolder
 from callblocks.parser import parse
-from callblocks.runtime.files.root import Root
 from callblocks.toolkits.standard import standard_tools
 from support.command import run
 from support.home import move_in
@@ -33,7 +33,7 @@ from support.serving import chunks, client_of, lines, posted, said
 # Nobody waits for the pace of a real model here.
 PROGRAM = (
     "from callblocks.models import scripted; scripted.NATURAL = 0.0;"
-    "from callblocks.cli.demo import command; command()"
+    "from callblocks.cli.commands.demo import command; command()"
 )
 SCRIPTS = Path(demo.__file__).with_name("demo_scripts")
 SAID = "the booking is changed to 24 pupils, until 15:25; the answer is on its way."
@@ -162,7 +162,7 @@ def test_the_program_of_the_sample_makes_a_table_and_a_pdf(tmp_path: Path) -> No
 
 
 def test_every_call_of_its_scripts_fits_a_tool(tmp_path: Path) -> None:
-    from callblocks.cli.demo_tools import demo_tools
+    from callblocks.cli.commands.demo import demo_tools
 
     with Root(tmp_path) as root:
         tools = standard_tools(root) | demo_tools(root)

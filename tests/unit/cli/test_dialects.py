@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.cli.tools_file import SAMPLE_TOOLS
+from callblocks.cli.options.tool_setup import SAMPLE_TOOLS
 from callblocks.dialects import FAMILIES, aliases_of, dialects, groups_of
 from support.command import run
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.cli.exits import Fault
-from callblocks.cli.io import BadByte, Piece, Utf8, name_of, pieces, streams
+from callblocks.cli.terminal.io import BadByte, Piece, Utf8, name_of, pieces, streams
 
 some_bytes = st.lists(
     st.sampled_from([b"a", "é".encode(), "🛠️".encode(), b"\xff", b"\x80", b"\xe2\x82", b"\xf0\x9f"]),

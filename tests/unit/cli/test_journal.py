@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.outcomes import Failure, Outcome
+from callblocks.core.outcomes import Failure, Outcome
 from callblocks.runtime.journal import Intent, Journal
 from support.command import run
 from support.home import move_in

@@ -4,12 +4,12 @@ import io
 
 from rich.console import Console
 
-from callblocks.cli.live import LiveScreen
-from callblocks.cli.paint import Paper
-from callblocks.cli.reading import read
-from callblocks.model.events import Text
+from callblocks.cli.options.read_options import read
+from callblocks.cli.terminal.live import LiveScreen
+from callblocks.cli.terminal.paint import Paper
+from callblocks.core.events import Text
 from callblocks.parser import Parser
-from callblocks.views.chat import Speaker
+from callblocks.views.chat.chat import Speaker
 
 
 def show(*pieces: str, height: int = 30) -> str:

@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.cli.chat_model import ChatModels
-from callblocks.cli.chat_place import Place
-from callblocks.cli.model_trial import Trial
-from callblocks.cli.models import _trial_rows
-from callblocks.model.errors import CallerError
-from callblocks.models.known_servers import SERVERS
+from callblocks.cli.chat.chat_setup import ChatModels, ChatSetup
+from callblocks.cli.commands.models import Trial, _trial_rows
+from callblocks.core.errors import CallerError
+from callblocks.models.openai.known_servers import SERVERS
 from callblocks.views.rows import plain
 from support.command import run
 from support.home import fence, move_in
@@ -29,7 +27,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in {key for one in SERVERS.values() for key in one.keys} | {"CALLBLOCKS_MODEL"}:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CALLBLOCKS_CONFIG", str(tmp_path / "config.toml"))
-    monkeypatch.setattr("callblocks.cli.chat_running.open_terminal", lambda: None)
+    monkeypatch.setattr("callblocks.cli.chat.chat_loop.open_terminal", lambda: None)
     configure(tmp_path, "")
     return move_in(tmp_path, monkeypatch)
 
@@ -208,7 +206,7 @@ def test_members_of_a_team_are_named_by_the_config_too(
     )
 
 
-def serving(**given: Any) -> Place:
+def serving(**given: Any) -> ChatSetup:
     """The place that `callblocks serve` opens without --model."""
     options: Any = {
         **dict.fromkeys(("policy", "dialect", "store", "team", "skills", "model")),
@@ -222,10 +220,10 @@ def serving(**given: Any) -> Place:
         "tools": (),
         **given,
     }
-    return Place(options, None, None)
+    return ChatSetup(options, None, None)
 
 
-def offered(place: Place) -> list[str]:
+def offered(place: ChatSetup) -> list[str]:
     names = [one.name for one in place.host.offered]
     place.host.close()
     return names
@@ -266,7 +264,7 @@ def test_a_server_opens_all_its_models_at_once_and_tells_of_them_in_their_order(
         all_came.wait()
         raise CallerError(f"no {spec}")
 
-    monkeypatch.setattr("callblocks.cli.chat_model.open_named", open_none)
+    monkeypatch.setattr("callblocks.cli.chat.chat_setup.open_named", open_none)
     options: Any = {"dialect": None, "office": "", "workspace": ".", "mode": None}
     options |= {"temperature": None, "max_tokens": None, "system": None}
     assert list(ChatModels(options).configured("")) == []

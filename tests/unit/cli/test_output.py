@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.cli.exits import Fault
-from callblocks.cli.output import open_output
+from callblocks.cli.terminal.io import open_output
 
 
 def write(path: Path, content: bytes = b"new") -> None:
@@ -71,7 +71,7 @@ def test_a_device_is_written_to_and_stays(tmp_path: Path) -> None:
 
 def test_what_standard_output_is_is_not_replaced(tmp_path: Path) -> None:
     script = (
-        "from callblocks.cli.output import open_output\n"
+        "from callblocks.cli.terminal.io import open_output\n"
         "with open_output('/dev/stdout') as file: file.write(b'new')"
     )
     with (tmp_path / "log").open("ab") as log:

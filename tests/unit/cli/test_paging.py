@@ -6,8 +6,7 @@ import click
 import pytest
 from rich.console import Console
 
-from callblocks.cli.paging import page
-from callblocks.cli.paint import Paper
+from callblocks.cli.terminal.paint import Paper, page
 from callblocks.views.rows import Row
 
 ROWS: list[Row] = [(("name", f"row {number}"),) for number in range(300)]

@@ -5,7 +5,7 @@ from typing import get_args
 
 from rich.console import Console
 
-from callblocks.cli.paint import STYLES, paint
+from callblocks.cli.terminal.paint import STYLES, paint
 from callblocks.views.rows import Kind
 
 

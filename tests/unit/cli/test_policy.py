@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.cli.policy import EXAMPLE
+from callblocks.cli.commands.policy import EXAMPLE
 from support.command import run
 from support.home import TOOLS, move_in
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from callblocks.cli.question import choice_rows, default_rows, question_rows
-from callblocks.runtime.asking import Question
+from callblocks.approvals.question import Question
+from callblocks.cli.terminal.ask import choice_rows, default_rows, question_rows
 from callblocks.tools.declare import tool
 from support.lines import EVIL, harmless, lines
 from support.running import call

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from callblocks.model.blocks import Block
-from callblocks.timeline.stores.opening import open_store
+from callblocks.core.blocks import Block
+from callblocks.timeline.log.open_store import open_store
 from support.command import run
 from support.home import TOOLS, fence, move_in
 from support.talks import said
@@ -175,7 +175,7 @@ def test_calls_that_have_a_result_are_left_alone(state: Path) -> None:
 
 def test_a_call_is_on_the_timeline_before_it_runs(state: Path, workspace: Path) -> None:
     (workspace / "look.py").write_text(
-        "from callblocks.timeline.stores.opening import open_store\n"
+        "from callblocks.timeline.log.open_store import open_store\n"
         "from callblocks.tools.declare import tool\n\n\n"
         "@tool\ndef look() -> list[str]:\n"
         '    """Look at the timeline."""\n'
@@ -228,7 +228,7 @@ def test_a_place_for_files_that_cannot_be_made_is_one_line(state: Path, name: st
 def test_a_store_that_fails_on_the_way_stops_the_run(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from callblocks.model.errors import TimelineError
+    from callblocks.core.errors import TimelineError
     from callblocks.timeline.recorder import Recorder
 
     def full(*_: object) -> None:
@@ -244,7 +244,7 @@ def test_a_store_that_fails_on_the_way_stops_the_run(
 def test_what_was_done_is_shown_though_it_could_not_be_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from callblocks.model.errors import TimelineError
+    from callblocks.core.errors import TimelineError
     from callblocks.timeline.recorder import Recorder
 
     def full(*_: object, **__: object) -> None:
@@ -292,17 +292,17 @@ def test_the_turn_is_on_the_timeline_before_anything_runs(state: Path) -> None:
 def test_a_turn_that_is_taken_while_the_text_is_read_is_left_to_the_other(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from callblocks.cli.running import Run
-    from callblocks.toolkits.recording import open_recorder
+    from callblocks.cli.commands.run_calls import CallsRun
+    from callblocks.toolkits.turn_tools import open_recorder
 
-    read = Run.read
+    read = CallsRun.read
 
     def slow(*args: object) -> None:
         read(*args)  # pyright: ignore[reportArgumentType] passed on as it came
         with open_recorder(state, "t") as other:
             assert other.new_turn() == "turn_1"
 
-    monkeypatch.setattr(Run, "read", slow)
+    monkeypatch.setattr(CallsRun, "read", slow)
     result = record(fence("react.write", "w", path="a.md", content="# A") + fence("add", a=1, b=2))
     assert "recorded in t, turn_2 (" in result.stdout
     assert (state / "timelines/t/turn_2/files/a.md").read_text() == "# A"

@@ -3,9 +3,9 @@ from __future__ import annotations
 import click
 import pytest
 
+from callblocks.cli.commands.run_calls import check_reply, write_reply
 from callblocks.cli.exits import Refusal
-from callblocks.cli.replying import check_reply, write_reply
-from callblocks.model.calls import Call, Item, Result
+from callblocks.core.calls import Call, Item, Result
 from callblocks.parser import parse
 
 CALL = Call(id="c1", name="ls", input={"path": "a"}, dialect="tool-fence")

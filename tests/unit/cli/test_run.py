@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from callblocks.core.calls import Call
+from callblocks.core.calls import Result as Said
+from callblocks.core.errors import Unwritable
 from callblocks.dialects import dialects
-from callblocks.model.calls import Call
-from callblocks.model.calls import Result as Said
-from callblocks.model.errors import Unwritable
 from callblocks.parser import parse
 from callblocks.tools.registry import Registry
 from support.command import run

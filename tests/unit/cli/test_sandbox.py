@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.cli import sandbox
-from callblocks.runtime.sandbox.sandbox import Missing
+from callblocks.cli.commands import sandbox
+from callblocks.guard.sandbox.sandbox import Missing
 from support.command import run
 
 

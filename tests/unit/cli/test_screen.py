@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from callblocks.cli.live import LiveScreen
-from callblocks.cli.paint import Paper
-from callblocks.cli.reading import read
-from callblocks.cli.screen import Mute, Screen, open_screen
+from callblocks.cli.options.read_options import read
+from callblocks.cli.terminal.live import LiveScreen, Mute, Screen, open_screen
+from callblocks.cli.terminal.paint import Paper
 from callblocks.parser import Parser
 
 

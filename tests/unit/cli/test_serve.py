@@ -11,13 +11,13 @@ import httpx2
 import pytest
 from click.testing import Result
 
-from callblocks.cli.state import TOKEN, kept_token, state_folder
-from callblocks.server.serving import NO_TOKEN
+from callblocks.cli.options.state_folder import TOKEN, kept_token, state_folder
+from callblocks.server.app import NO_TOKEN
 from support.command import run
 from support.home import move_in
 from support.serving import chunks, client_of, posted, said
 
-PROGRAM = "from callblocks.cli.serve import command; command()"
+PROGRAM = "from callblocks.cli.commands.serve import command; command()"
 
 
 @pytest.fixture(autouse=True)

@@ -41,7 +41,7 @@ def test_nothing_in_a_text_steers_the_terminal(
     command: tuple[str, ...], evil: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = f"a {evil} b\n<tool>ls({evil})\n{evil}</tool>\n```tool {evil}\ninput: {{\n```\n"
-    monkeypatch.setattr("callblocks.cli.paint._FORCING", ("PATH",))
+    monkeypatch.setattr("callblocks.cli.terminal.paint._FORCING", ("PATH",))
     shown = run(*command, text=text).stdout
     harmless = evil.startswith(("[", ":"))
     assert (evil in shown) == harmless

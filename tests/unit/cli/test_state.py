@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.cli.exits import Fault
-from callblocks.cli.state import TOKEN, kept_token, state_folder
+from callblocks.cli.options.state_folder import TOKEN, kept_token, state_folder
 from support.command import run
 
 

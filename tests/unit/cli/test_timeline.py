@@ -14,10 +14,10 @@ import click
 import pytest
 from click.testing import Result
 
-from callblocks.cli.timeline import COMMANDS, command
-from callblocks.model.blocks import Block
-from callblocks.timeline.keeping.artifacts import Artifacts
-from callblocks.timeline.stores.opening import open_store
+from callblocks.cli.commands.timeline import COMMANDS, command
+from callblocks.core.blocks import Block
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.log.open_store import open_store
 from support.command import run
 from support.home import move_in
 from support.postgres import fresh_database

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.cli.timeline_store import Readable, open_timelines, shown_store
-from callblocks.model import extras
-from callblocks.model.errors import TimelineError
-from callblocks.timeline.stores.address import server_address
+from callblocks.cli.options.state_folder import Readable, open_timelines, shown_store
+from callblocks.core import extras
+from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.open_store import server_address
 from support.command import run
 
 SECRET = "s3cr3t-w0rd"

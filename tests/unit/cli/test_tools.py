@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.core.specs import CATALOGUE
 from callblocks.dialects import TAUGHT
-from callblocks.model.catalogue import CATALOGUE
+from callblocks.toolkits.office.open_office import EXAMPLES
 from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS
-from callblocks.toolkits.workspace.examples import EXAMPLES
 from support.command import run
 from support.home import TOOLS, move_in
 

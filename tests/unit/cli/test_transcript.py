@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from callblocks.cli.transcript import Prose, Transcript
+from callblocks.cli.chat.recording import Prose, Transcript
+from callblocks.core.calls import Call, Result
+from callblocks.core.events import CallResult
+from callblocks.core.outcomes import Failure, Outcome
 from callblocks.dialects import dialects
-from callblocks.model.calls import Call, Result
-from callblocks.model.events import CallResult
-from callblocks.model.outcomes import Failure, Outcome
 from callblocks.parser import parse
 from support.home import fence
 

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from callblocks.cli.workplace import code_files
+from callblocks.cli.options.tool_setup import code_files
 from support.command import run
 from support.home import fence, move_in
 

@@ -10,12 +10,12 @@ from typing import Self
 
 import pytest
 
+from callblocks.cli.commands.office import COMMANDS
+from callblocks.cli.commands.office_local import _PARTS
 from callblocks.cli.main import cli
-from callblocks.cli.workspace import COMMANDS
-from callblocks.cli.workspace_show import _PARTS
-from callblocks.model import extras
-from callblocks.model.errors import ToolError
-from callblocks.toolkits.workspace.google import auth
+from callblocks.core import extras
+from callblocks.core.errors import ToolError
+from callblocks.toolkits.office.google import auth
 from support.command import run
 from support.google.calendar import add_calendar
 from support.google.server import Server
@@ -132,7 +132,7 @@ class _Today(date):
 
 
 def test_show_names_the_next_events_first(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from callblocks.cli import office_parts
+    from callblocks.cli.commands import office_local as office_parts
 
     copy_office(workspace)
     monkeypatch.setattr(office_parts, "date", _Today)
@@ -265,7 +265,7 @@ def test_without_its_packages_google_says_what_to_install(
 
 
 def test_show_reads_an_account_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    from callblocks.toolkits.workspace.google.office import GoogleOffice
+    from callblocks.toolkits.office.google.office import GoogleOffice
     from support.google.sample import seed
 
     with Server() as server:
@@ -273,7 +273,7 @@ def test_show_reads_an_account_the_same_way(monkeypatch: pytest.MonkeyPatch) -> 
         seed(office, server.state)
         add_calendar(server.state, "empty", "Empty")
         monkeypatch.setattr(
-            "callblocks.toolkits.workspace.google.office.GoogleOffice", lambda _: office
+            "callblocks.toolkits.office.google.office.GoogleOffice", lambda _: office
         )
         monkeypatch.setattr(auth, "load", lambda file: None)
         told = _said("show", "--office", "google")

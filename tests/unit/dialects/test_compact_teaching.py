@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec, dialects
-from callblocks.parsing.parameter_notes import summary
-from callblocks.parsing.teaching import COMPACT_SIZE, compact_prompt
+from callblocks.parsing.teaching import COMPACT_SIZE, compact_prompt, summary
 from callblocks.toolkits.turn_tools import in_turn, turn_tools
 from support.signature_reader import Signature, read_signatures
 from support.speaking import Replies, some_host

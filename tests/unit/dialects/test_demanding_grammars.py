@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from callblocks import Call, ToolSpec, dialects, parse
+from callblocks.core.errors import BadSpec, CallerError, UnknownTool, Unsupported
+from callblocks.core.specs import ToolSpecs
 from callblocks.dialects.hermes import Hermes
-from callblocks.model.errors import BadSpec, CallerError, UnknownTool, Unsupported
-from callblocks.model.specs import ToolSpecs
-from callblocks.parsing.expressions import lit, many
-from callblocks.parsing.grammar import Calls, Grammar, Kind
+from callblocks.parsing.grammar.expressions import lit, many
+from callblocks.parsing.grammar.grammar import Calls, Grammar, Kind
 from support.guidance import accepts
 
 CONSTRAINING = [name for name in dialects if name != "chat-blocks"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks import Call, ToolSpec, dialects
-from callblocks.parsing.markers import Markers
+from callblocks.parsing.engine.markers import Markers
 
 TOOL = ToolSpec("keep", "", {"type": "object", "properties": {"content": {"type": "string"}}})
 CALL = Call(id="k", name="keep", input={"content": "words"})

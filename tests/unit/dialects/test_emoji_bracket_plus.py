@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from callblocks.core.calls import Call
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import read_specs
 from callblocks.dialects import dialects
-from callblocks.model.calls import Call
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import read_specs
 
 TOOLS = read_specs(
     [

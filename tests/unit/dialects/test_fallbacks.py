@@ -8,9 +8,9 @@ import pytest
 
 from callblocks import Call, ToolSpec, dialects, parse
 from callblocks.dialects.table import _SIBLINGS
-from callblocks.parsing.parsed import Parsed
-from callblocks.parsing.shapes.foreign_body import Bodies
-from callblocks.parsing.shapes.tags import begun
+from callblocks.parsing.dialect import Parsed
+from callblocks.parsing.readers.foreign_body import Bodies
+from callblocks.parsing.readers.tags import begun
 
 TOOLS = [
     ToolSpec("look", "", {"type": "object", "properties": {"place": {"type": "string"}}}),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callblocks import Call, ToolSpec, dialects
-from callblocks.parsing.grammar import Kind
+from callblocks.parsing.grammar.grammar import Kind
 from support.guidance import accepts
 
 CONSTRAINING = [name for name in dialects if name != "chat-blocks"]

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from callblocks import Call, ToolSpec, dialects
-from callblocks.model.errors import CallerError, Unsupported, Unwritable
-from callblocks.parsing.grammar import Kind
+from callblocks.core.errors import CallerError, Unsupported, Unwritable
+from callblocks.parsing.grammar.grammar import Kind
 from support.guidance import accepts
 from support.soup import markers
 from support.strength import try_each

@@ -11,7 +11,7 @@ from itertools import accumulate
 import pytest
 
 from callblocks import Call, Parser, ToolSpec, dialects
-from callblocks.model.events import CallInput, CallReady, CallStarted, Event
+from callblocks.core.events import CallInput, CallReady, CallStarted, Event
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.named_json import NamedJson
 from callblocks.parsing.shapes.xml_parameters import XmlParameters

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import pytest
 
 from callblocks import Parser, ToolSpec, convert, dialects, parse
+from callblocks.core.errors import UnknownDialect
 from callblocks.dialects import dialect_of, members_of, near_names
-from callblocks.model.errors import UnknownDialect
 from callblocks.parser import AUTO, near_dialects
 from support.corpus import cases_of, content, options
 

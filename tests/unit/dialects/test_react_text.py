@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks import Call, Result, dialects, parse
-from callblocks.model.errors import Unwritable
+from callblocks.core.errors import Unwritable
 
 CALL = Call(id="tool-call-1", name="look", input={})
 

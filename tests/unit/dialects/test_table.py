@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callblocks import Parser, dialects, parse
+from callblocks.core.errors import CallerError
 from callblocks.dialects import FAMILIES, aliases_of, dialect_of, groups_of, table
-from callblocks.model.errors import CallerError
 
 GRAMMARS = (
     *("hermes", "qwen25", "longcat", "ernie45", "jamba", "hunyuan_a13b", "minimax_m1"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callblocks import Call, Result, ToolSpec, dialects, parse
-from callblocks.model.errors import Unwritable
+from callblocks.core.errors import Unwritable
 
 SAVE = ToolSpec("save", parameters={"properties": {"text": {"type": "string"}, "n": {}}})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks import ToolSpec, dialects, parse
-from callblocks.model.errors import BadSpec
+from callblocks.core.errors import BadSpec
 from support.tools import TOOLS
 
 TEACHING = [name for name in dialects if dialects[name].rules]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from callblocks import Call, Result, ToolSpec, dialects, parse
-from callblocks.model.calls import Item
-from callblocks.model.errors import Unwritable
+from callblocks.core.calls import Item
+from callblocks.core.errors import Unwritable
 from callblocks.parser import AUTO
 from support.strength import LEADERS
 

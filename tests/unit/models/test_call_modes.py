@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import CallerError, ModelError
-from callblocks.model.parts import ImagePart, TextPart
-from callblocks.model.specs import ToolSpec
-from callblocks.models.chat_endpoint import ChatEndpoint
-from callblocks.models.endpoint import EndpointSettings
+from callblocks.core.blocks import ImagePart, TextPart
+from callblocks.core.calls import Call
+from callblocks.core.errors import CallerError, ModelError
+from callblocks.core.specs import ToolSpec
 from callblocks.models.model import Message, Request, ToolsUnheard
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoints import ChatEndpoint
 from support.model_replies import HELLO, pieces_of, reply_of, spoken
 from support.model_server import DONE, ModelServer, chat_chunk, chat_events, event
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import CallerError
-from callblocks.model.parts import DocumentPart, ImagePart, TextPart
-from callblocks.models.chat_endpoint import ChatEndpoint
-from callblocks.models.endpoint import EndpointSettings
+from callblocks.core.blocks import DocumentPart, ImagePart, TextPart
+from callblocks.core.errors import CallerError
 from callblocks.models.model import (
     Message,
     NativeDelta,
@@ -21,6 +19,8 @@ from callblocks.models.model import (
     Thinking,
     Usage,
 )
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoints import ChatEndpoint
 from support.model_replies import HELLO, message, pieces_of, reply_of, spoken
 from support.model_server import (
     DONE,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import CallerError
-from callblocks.models.completion_endpoint import CompletionEndpoint
-from callblocks.models.endpoint import EndpointSettings
+from callblocks.core.errors import CallerError
 from callblocks.models.model import Request, Spoken, Stopped
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoints import CompletionEndpoint
 from support.model_replies import HELLO, reply_of, spoken
 from support.model_server import ModelServer, completion_events
 

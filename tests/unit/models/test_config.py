@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import CallerError, ModelError
+from callblocks.core.errors import CallerError, ModelError
 from callblocks.models.config import (
     LARGEST,
     Config,
@@ -23,7 +23,7 @@ from callblocks.models.config import (
     read_config,
 )
 from callblocks.models.model import context_of
-from callblocks.models.opening import MODEL_FORMS
+from callblocks.models.open_model import MODEL_FORMS
 from support.model_replies import reply_of
 from support.model_server import ModelServer
 
@@ -318,7 +318,7 @@ def test_a_wrong_variable_is_told_when_its_model_is_opened_and_not_before(
 def test_the_context_of_a_local_model_reaches_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callblocks.models.local.import_llama", object)
+    monkeypatch.setattr("callblocks.models.llama.import_llama", object)
     weights = tmp_path / "small.gguf"
     weights.write_bytes(b"")
     entry = f'[models.m]\naddress = "llama:{weights}"\n'

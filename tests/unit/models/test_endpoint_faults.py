@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.models.endpoint import EndpointSettings
-from callblocks.models.endpoint_faults import Faults
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoint_faults import Faults
 
 KEY = "Zq7-wolf_under.the+moon/42"
 

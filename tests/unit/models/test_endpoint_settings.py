@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from rich.pretty import pretty_repr
 
-from callblocks.model.errors import CallerError
-from callblocks.models.endpoint import EndpointSettings, is_loopback, plain_url
+from callblocks.core.errors import CallerError
+from callblocks.models.openai.endpoint import EndpointSettings, is_loopback, plain_url
 
 KEY = "the-secret-key-12345"
 SECRET = EndpointSettings(

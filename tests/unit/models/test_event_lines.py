@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import ModelError
-from callblocks.models.event_lines import EventLines, ServerEvent
+from callblocks.core.errors import ModelError
+from callblocks.models.openai.reply_stream import EventLines, ServerEvent
 
 LINES = st.sampled_from(
     [

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ModelError
-from callblocks.model.parts import ImagePart, TextPart
-from callblocks.models.local import LocalModel, smollm2_path
+from callblocks.core.blocks import ImagePart, TextPart
+from callblocks.core.errors import ModelError
+from callblocks.models.llama import LocalModel, smollm2_path
 from callblocks.models.model import Message, Piece, Request, Spoken, Stopped, Usage
 
 CONTROLS = {1: b"<|im_end|>", 2: b"<s>", 3: b""}
@@ -310,7 +310,7 @@ def test_without_the_library_the_way_to_it_is_told(
     def missing(name: str) -> ModuleType:
         raise error
 
-    monkeypatch.setattr("callblocks.models.llama_weights.import_module", missing)
+    monkeypatch.setattr("callblocks.models.llama.import_module", missing)
     with pytest.raises(ModelError, match=words) as raised:
         LocalModel(weights)
     assert raised.value.code == "model_missing"
@@ -337,7 +337,7 @@ def test_the_weights_of_smollm2_are_found_in_their_package(
 
 
 def test_without_its_package_the_way_to_smollm2_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callblocks.models.local.find_spec", lambda name: None)
+    monkeypatch.setattr("callblocks.models.llama.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"run: pip install 'callblocks\[llm\]'") as raised:
         smollm2_path()
     assert raised.value.code == "model_missing"

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.models.native_calls import CallSlots
-from callblocks.models.wire import NativeCall
+from callblocks.models.openai.reply_reader import CallSlots, NativeCall
 
 CITY = '{"city": "Oslo"}'
 OTHER = '{"city": "Rome"}'

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import CallerError, ModelError
-from callblocks.models.chat_endpoint import ChatEndpoint
-from callblocks.models.completion_endpoint import CompletionEndpoint
+from callblocks.core.errors import CallerError, ModelError
 from callblocks.models.config import Overrides, open_named
-from callblocks.models.endpoint import EndpointSettings
-from callblocks.models.known_servers import SERVERS, server_at
 from callblocks.models.model import CALL_MODES, CallMode
-from callblocks.models.opening import MODEL_FORMS, is_form, locate, open_model
+from callblocks.models.open_model import MODEL_FORMS, is_form, locate, open_model
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoints import ChatEndpoint, CompletionEndpoint
+from callblocks.models.openai.known_servers import SERVERS, server_at
 from callblocks.models.scripted import ScriptedModel
 from support.model_replies import reply_of
 from support.model_server import ModelServer
@@ -270,7 +269,7 @@ def test_any_text_is_a_model_or_refused_with_a_line(spec: str) -> None:
 
 LIGHT = """
 import sys
-import callblocks.models.model, callblocks.models.opening, callblocks.models.codes
+import callblocks.models.model, callblocks.models.open_model, callblocks.models.model
 heavy = {"httpx2", "asyncio", "ssl", "pydantic", "json"} & set(sys.modules)
 assert not heavy, heavy
 """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wcwidth import iter_graphemes
 
-from callblocks.models.pace import paced, split_pieces
+from callblocks.models.scripted import paced, split_pieces
 
 SEEN = (
     *("👩\u200d🚀", "🇩🇪", "🇩", "e\u0301", "각", "\u1100\u1161\u11a8", "क्षि", "ก็", "กำ", "\r\n"),

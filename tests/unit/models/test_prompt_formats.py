@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import CallerError
-from callblocks.model.parts import ImagePart, TextPart
-from callblocks.models.model import Message, Role
-from callblocks.models.prompt_formats import PROMPT_FORMATS, prompt_format
+from callblocks.core.blocks import ImagePart, TextPart
+from callblocks.core.errors import CallerError
+from callblocks.models.model import PROMPT_FORMATS, Message, Role, prompt_format
 from support.model_replies import message
 
 TALK = (

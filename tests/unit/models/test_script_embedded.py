@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from callblocks import Registry, parse
-from callblocks.models.filling import fill
-from callblocks.models.script import Script
-from callblocks.models.script_folder import ScriptFolder
-from callblocks.models.scripted import EMBEDDED, ScriptedModel
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.react import react_tools
-from callblocks.toolkits.recording import open_recorder
+from callblocks.guard.files.root import Root
+from callblocks.models.script import Script, ScriptFolder
+from callblocks.models.scripted import EMBEDDED, ScriptedModel, fill
+from callblocks.toolkits.react_tools import react_tools
 from callblocks.toolkits.standard import standard_tools
+from callblocks.toolkits.turn_tools import open_recorder
 
 SCRIPTS = ScriptFolder(EMBEDDED).scripts
 each_script = pytest.mark.parametrize("script", SCRIPTS, ids=[one.name for one in SCRIPTS])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import parse
-from callblocks.models.filling import fill, plain_line
+from callblocks.models.scripted import fill, plain_line
 
 RESULTS = (("first", "one"), ("second", "two"))
 MARKERS = (

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import CallerError
-from callblocks.models.script_folder import ScriptFolder
+from callblocks.core.errors import CallerError
+from callblocks.models.script import ScriptFolder
 
 
 def write(folder: Path, **scripts: str) -> ScriptFolder:

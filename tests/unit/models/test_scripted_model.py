@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import CallerError
-from callblocks.model.parts import TextPart
+from callblocks.core.blocks import TextPart
+from callblocks.core.errors import CallerError
 from callblocks.models.model import Message, Model, Piece, Request, Spoken, Stopped, Usage
 from callblocks.models.scripted import ScriptedModel
 

@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.attempts import Attempt
-from callblocks.parsing.block import Block
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.block import Block
+from callblocks.parsing.engine.markers import Markers, Shape, alternatives, line
+from callblocks.parsing.engine.parse_state import Attempt, ParseState
 from callblocks.parsing.limits import USUAL
-from callblocks.parsing.markers import Markers, Shape, alternatives, line
-from callblocks.parsing.stage import Stage
 from support.attempts import attempts
 
 
@@ -56,7 +55,7 @@ def test_a_call_of_another_tool_in_a_thought_says_what_it_is_not() -> None:
 
 
 def test_a_reader_that_asked_for_nothing_expected_a_call() -> None:
-    stage = Stage((), USUAL)
+    stage = ParseState((), USUAL)
     stage.scan.feed("<a>b")
     block = Block(stage, "mine", "<a>")
     block.refuse()
@@ -79,7 +78,7 @@ def test_an_attempt_is_told_to_programs() -> None:
     head = {"type": "attempt", "dialect": "mine", "marker": "<a>", "offset": 3}
     attempt = Attempt("mine", "<a>", 3)
     assert attempt.to_record() == {**head, "refusal": None}
-    stage = Stage((), USUAL)
+    stage = ParseState((), USUAL)
     stage.scan.feed("<a>b")
     block = Block(stage, "mine", "<a>")
     block.refuse(expected="c")

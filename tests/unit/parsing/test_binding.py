@@ -12,8 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec
-from callblocks.parsing.binding import Bound, bind, may_be_whole, split_words, unbind, unbind_whole
-from callblocks.parsing.same import same
+from callblocks.core.json_values import same
+from callblocks.parsing.values.binding import (
+    Bound,
+    bind,
+    may_be_whole,
+    split_words,
+    unbind,
+    unbind_whole,
+)
 from support.items import TYPES
 
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}

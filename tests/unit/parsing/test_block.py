@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from callblocks import Call, Limits, ToolSpec, dialects, parse
-from callblocks.model.events import CallReady, CallStarted, Malformed, Problem
-from callblocks.parsing.parsed import Parsed
+from callblocks.core.events import CallReady, CallStarted, Malformed, Problem
+from callblocks.parsing.dialect import Parsed
 
 ONE_CALL = {
     "tool-fence": "```tool search a\ninput:\n  q: [1]\n```\n",

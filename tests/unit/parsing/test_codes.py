@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from callblocks import dialects
-from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.parsing.engine.ids import GENERAL_CODES
 from support.sources import nodes
 
 ROOT = Path(__file__).parents[3]

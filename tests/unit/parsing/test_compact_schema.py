@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.compact_schema import compact_spec
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.teaching import compact_spec
 
 PARAMETERS = {
     "type": "object",

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callblocks import Call, ToolSpec, conversion, convert, dialects, parse
+from callblocks.core.calls import Item, Thought
+from callblocks.core.errors import Unwritable
 from callblocks.dialects.hermes import Hermes
-from callblocks.model.calls import Item, Thought
-from callblocks.model.errors import Unwritable
 from callblocks.parsing.conversion import Conversion, Unsaid
 from support.soup import soup
 

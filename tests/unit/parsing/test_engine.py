@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from callblocks import Limits, Parser
-from callblocks.model.errors import CallerError, NotText, ParserClosed
-from callblocks.model.events import Problem, Reasoning, Text
+from callblocks.core.errors import CallerError, NotText, ParserClosed
+from callblocks.core.events import Problem, Reasoning, Text
 from support.reading import alike, read
 
 # Each leaves a parser waiting for something else.

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import Parser, ToolSpec, dialects, parse
-from callblocks.model.calls import Call
-from callblocks.parsing.parsed import Parsed
+from callblocks.core.calls import Call
+from callblocks.parsing.dialect import Parsed
 from support.reading import alike, cut, read
 from support.verifying import verify
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callblocks import parse
-from callblocks.parsing.fences import Fence, closes, read_fence
+from callblocks.parsing.engine.fences import Fence, closes, read_fence
 
 CALL = "🛠️[call]🛠️[/end]"
 ROWS = (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import CallerError
-from callblocks.parsing.expressions import (
+from callblocks.core.errors import CallerError
+from callblocks.parsing.grammar.expressions import (
     EMPTY,
     Chars,
     Expr,
@@ -19,9 +19,10 @@ from callblocks.parsing.expressions import (
     opt,
     repeat,
     seq,
+    until,
+    without,
 )
-from callblocks.parsing.grammar import Calls, Grammar, Kind
-from callblocks.parsing.machines import until, without
+from callblocks.parsing.grammar.grammar import Calls, Grammar, Kind
 from support.guidance import accepts
 
 KINDS: tuple[Kind, ...] = ("gbnf", "lark")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import parse
-from callblocks.parsing.ids import Ids, read_id
+from callblocks.parsing.engine.ids import Ids, read_id
 
 WRITTEN = st.sampled_from(["a", "a-2", "a-3", "a-2-2", "tool-call-1", "tool-call-2", "b"])
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.parsing.json_value import read_json
+from callblocks.parsing.values.json_text import read_json
 
 VALUES = st.recursive(
     st.none()

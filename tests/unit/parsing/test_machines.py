@@ -6,10 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import CallerError
-from callblocks.parsing.expressions import Machine, chars, lit, many, seq
-from callblocks.parsing.grammar import Grammar, Kind
-from callblocks.parsing.machines import until, without
+from callblocks.core.errors import CallerError
+from callblocks.parsing.grammar.expressions import Machine, chars, lit, many, seq, until, without
+from callblocks.parsing.grammar.grammar import Grammar, Kind
 from support.guidance import accepts
 
 KINDS: tuple[Kind, ...] = ("gbnf", "lark")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.parsing.markers import Markers, Shape, line
+from callblocks.parsing.engine.markers import Markers, Shape, line
 
 ANY = st.text(min_size=1, max_size=6)
 

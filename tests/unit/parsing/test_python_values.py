@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from callblocks import Call, Limits, ToolSpec, dialects, parse
-from callblocks.model.errors import Unwritable
-from callblocks.parsing.brace_values import BraceValues
-from callblocks.parsing.python_values import read_arguments
+from callblocks.core.errors import Unwritable
+from callblocks.parsing.values.brace_values import BraceValues
+from callblocks.parsing.values.python_values import read_arguments
 from support.guidance import accepts
 from support.soup import markers
 

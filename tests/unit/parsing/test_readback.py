@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from callblocks import Call, Result, dialects, parse
-from callblocks.model.calls import Item, Thought
-from callblocks.model.errors import CallerError
-from callblocks.parsing.readback import difference, joined
+from callblocks.core.calls import Item, Thought
+from callblocks.core.errors import CallerError
+from callblocks.parsing.dialect import difference, joined
 
 LS = Call(id="a", name="ls", input={"args": "", "body": ""})
 ONE = "🛠️[ls]🛠️[/end]"

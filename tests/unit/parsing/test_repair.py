@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.parsing.json_scan import ScanState
+from callblocks.core.json_values import same
+from callblocks.parsing.repair.arguments import read_keywords
 from callblocks.parsing.repair.brackets import Brackets, PythonBrackets
 from callblocks.parsing.repair.calls import Broken, mend, read_mended
-from callblocks.parsing.repair.keywords import read_keywords
-from callblocks.parsing.repair.tolerant import Tolerant, Unrepairable
-from callblocks.parsing.same import same
+from callblocks.parsing.values.json_scan import ScanState
+from callblocks.parsing.values.tolerant_json import Tolerant, Unrepairable
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 VALUES = st.recursive(

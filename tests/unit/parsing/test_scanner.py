@@ -7,8 +7,8 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.parsing.markers import Markers, Shape, line
-from callblocks.parsing.scanner import Scanner
+from callblocks.parsing.engine.markers import Markers, Shape, line
+from callblocks.parsing.engine.parse_state import Scanner
 
 LETTERS = st.text("ab<", max_size=12)
 LITERALS = st.lists(st.text("ab<", min_size=1, max_size=4), min_size=1, max_size=3, unique=True)

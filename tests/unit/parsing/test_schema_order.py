@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.parsing.schema_order import in_schema_order
+from callblocks.parsing.values.schema_shape import in_schema_order
 
 AB = {"type": "object", "properties": {"a": {}, "b": {}}}
 CIRCLE = {"properties": {"kind": {"const": "circle"}, "r": {"type": "number"}}, "required": ["r"]}

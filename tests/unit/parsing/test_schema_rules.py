@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.expressions import lit, seq
-from callblocks.parsing.grammar import Grammar, Kind
-from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.schema_rules import input_rule, json_rule
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.grammar.argument_rules import input_rule, json_rule
+from callblocks.parsing.grammar.expressions import lit, seq
+from callblocks.parsing.grammar.grammar import Grammar, Kind
+from callblocks.parsing.values.schema_shape import in_schema_order
 from support.guidance import accepts
 from support.schemas import cases, fits
 

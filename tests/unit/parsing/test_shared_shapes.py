@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from callblocks import ToolSpec, parse
-from callblocks.parsing import openers
-from callblocks.parsing.openers import Openers
-from callblocks.parsing.quotation_marks import is_within_quotation
+from callblocks.parsing.engine import openers
+from callblocks.parsing.engine.openers import Openers
+from callblocks.parsing.engine.quotation_marks import is_within_quotation
 from callblocks.parsing.shapes import xml_call
-from callblocks.parsing.shapes.function_tags import function_tags
+from callblocks.parsing.shapes.tag_arguments import function_tags
 
 
 def test_tags_of_arguments_are_those_of_their_names_or_any_where_none_is_known() -> None:

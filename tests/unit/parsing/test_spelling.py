@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks import parse
-from callblocks.parsing.spelling import ENCODINGS, SHORTEST, damaged, spellings
+from callblocks.parsing.engine.markers import ENCODINGS, SHORTEST, damaged, spellings
 
 MARKERS = ("🛠️", "✂️🐱")
 

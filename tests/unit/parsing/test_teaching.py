@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callblocks import Call, ToolSpec
-from callblocks.model.errors import BadSpec
+from callblocks.core.errors import BadSpec
 from callblocks.parsing.teaching import example_items, prompt, sample
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from callblocks import ToolSpec, dialects, parse
 from callblocks.parser import AUTO
-from callblocks.parsing.turn_end import TURN_ENDS
+from callblocks.parsing.engine.openers import TURN_ENDS
 
 TOOL = ToolSpec("look", "", {"type": "object", "properties": {"at": {"type": "string"}}})
 WRITTEN = [name for name, one in dialects.items() if one.turn_ends]

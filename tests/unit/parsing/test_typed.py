@@ -10,10 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec
-from callblocks.parsing.arguments import typed_argument
-from callblocks.parsing.same import same
-from callblocks.parsing.schema_shape import Schemas
-from callblocks.parsing.typed import typed, types_of
+from callblocks.core.json_values import same
+from callblocks.parsing.values.schema_shape import Schemas
+from callblocks.parsing.values.typed import typed, typed_argument, types_of
 from support.schemas import cases
 from support.work import work
 

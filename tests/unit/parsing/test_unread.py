@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callblocks import Limits, ToolSpec, parse
-from callblocks.model.events import Problem
-from callblocks.parsing.unread import is_near
+from callblocks.core.events import Problem
+from callblocks.parsing.engine.unread import is_near
 
 TOOLS = (
     ToolSpec("search", "", {"properties": {"query": {"type": "string"}}}),

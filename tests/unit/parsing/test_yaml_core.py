@@ -10,7 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.parsing.yaml_core import YamlError, load
+from callblocks.parsing.values.yaml_core import YamlError, load
 
 
 def same(one: Any, other: Any) -> bool:

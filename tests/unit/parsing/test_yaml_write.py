@@ -10,8 +10,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.parsing.yaml_core import YamlError, load
-from callblocks.parsing.yaml_write import dump
+from callblocks.parsing.values.yaml_core import YamlError, dump, load
 
 characters = st.characters(exclude_categories=["Cs"])
 texts = st.one_of(

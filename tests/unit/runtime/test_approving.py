@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime import showing
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Question
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import Answer, Question
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Outcome
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime import approval_gate as showing
+from callblocks.runtime.approval_gate import Approving
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn import Turn
+from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
@@ -569,7 +569,7 @@ def test_a_question_has_the_exact_arguments_and_why_it_is_asked(
 
 
 def test_a_deeply_nested_input_cannot_be_approved(book: ApprovalBook, done: list[str]) -> None:
-    from callblocks.model.specs import ToolSpec
+    from callblocks.core.specs import ToolSpec
     from callblocks.tools.tool import Checked
 
     deep: list[Any] = []

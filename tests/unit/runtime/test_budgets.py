@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack
 import pytest
 
 from callblocks import Rule
-from callblocks.model.calls import Call
-from callblocks.runtime.budgets import Budget, BudgetFull, Budgets
-from callblocks.runtime.policy.policy import Policy
+from callblocks.core.calls import Call
+from callblocks.guard.workers.budgets import Budget, BudgetFull, Budgets
+from callblocks.policy.policy import Policy
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.declare import tool
 

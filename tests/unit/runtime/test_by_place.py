@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from callblocks import parse
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Failure
-from callblocks.runtime.approving import Approving
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Failure
+from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.checked_call import Judgement
 from callblocks.runtime.gate import Gate
-from callblocks.runtime.turn import Turn
-from callblocks.runtime.weighed import Weighed
+from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.running import ALLOW_ALL
@@ -51,7 +51,7 @@ def add(a: int, b: int) -> int:
 KNOWN = Registry([search, note, now, run, add])
 
 
-def weigh(call: Call) -> Weighed | Failure:
+def weigh(call: Call) -> Judgement | Failure:
     return Gate(KNOWN, ALLOW_ALL, Approving()).weigh(call, Turn())
 
 

@@ -5,18 +5,18 @@ from typing import Literal
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Failure
-from callblocks.model.specs import ToolSpec
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Question
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import Answer, Question
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Failure
+from callblocks.core.specs import ToolSpec
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.checked_call import Judgement
 from callblocks.runtime.gate import Gate
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.turn import Turn
-from callblocks.runtime.weighed import Weighed
-from callblocks.toolkits.files import PathText
+from callblocks.runtime.turn_scope import Turn
+from callblocks.toolkits.file_tools import PathText
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, FieldFault, Tool
@@ -34,9 +34,9 @@ def gate(policy: Policy, approving: Approving | None = None, **more: object) -> 
     return Gate(Registry([read]), policy, approving or Approving(), **more)  # pyright: ignore[reportArgumentType] only `resolve`
 
 
-def weighed(gate: Gate, one: Call, turn: Turn | None = None) -> Weighed:
+def weighed(gate: Gate, one: Call, turn: Turn | None = None) -> Judgement:
     found = gate.weigh(one, turn or Turn())
-    assert isinstance(found, Weighed)
+    assert isinstance(found, Judgement)
     return found
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime import invoking
-from callblocks.runtime.invoking import invoke
-from callblocks.runtime.turn import Turn
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Outcome
+from callblocks.runtime import run_call as invoking
+from callblocks.runtime.run_call import invoke
+from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from support.running import call, run, run_one

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import CallblocksError
-from callblocks.model.outcomes import Failure, Outcome
+from callblocks.core.errors import CallblocksError
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.guard.workers import worker as processes
 from callblocks.runtime import journal as journals
-from callblocks.runtime import processes
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from support.roots import open_files
 

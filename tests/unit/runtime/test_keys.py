@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.calls import Call
-from callblocks.runtime.keys import idempotency_key
+from callblocks.core.calls import Call
+from callblocks.runtime.run_call import idempotency_key
 
 texts = st.text(max_size=5)
 inputs = st.dictionaries(texts, st.none() | st.booleans() | st.integers() | texts, max_size=4)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.calls import Call
-from callblocks.runtime.order import batches, priority
+from callblocks.core.calls import Call
+from callblocks.runtime.runtime import batches, priority
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.running import call

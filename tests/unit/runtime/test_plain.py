@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import ToolError
-from callblocks.model.secret_values import without_secrets
-from callblocks.runtime.plain import plain
+from callblocks.core.errors import ToolError
+from callblocks.core.redaction import without_secrets
+from callblocks.tools.json_output import to_json_value
 
 
 @dataclasses.dataclass
@@ -61,7 +61,7 @@ class Odd:
     ids=str,
 )
 def test_values_become_what_they_look_like_in_json(value: Any, expected: Any) -> None:
-    assert plain(value) == expected
+    assert to_json_value(value) == expected
 
 
 def nested(levels: int) -> list[Any]:
@@ -84,7 +84,7 @@ def cyclic() -> list[Any]:
 )
 def test_what_cannot_be_written_is_bad_output(value: Any) -> None:
     with pytest.raises(ToolError, match="cannot be written") as raised:
-        plain(value)
+        to_json_value(value)
     assert raised.value.code == "bad_output"
 
 
@@ -101,8 +101,8 @@ anything = st.recursive(
 
 @given(anything)
 def test_whatever_comes_out_can_be_written_and_is_plain_already(value: Any) -> None:
-    found = plain(value)
+    found = to_json_value(value)
     json.dumps(found).encode()
     msgspec.json.encode(found)
-    assert repr(plain(found)) == repr(found)
+    assert repr(to_json_value(found)) == repr(found)
     assert repr(without_secrets(without_secrets(found))) == repr(without_secrets(found))

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Outcome
-from callblocks.model.specs import ToolSpec
-from callblocks.runtime.journal import Entry, Journal
-from callblocks.runtime.progress import Began, Progress, Said
-from callblocks.runtime.turn import Turn
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Outcome
+from callblocks.core.specs import ToolSpec
+from callblocks.runtime.journal import Journal, JournalEntry
+from callblocks.runtime.turn_scope import Began, Progress, ToolShowed, Turn
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
@@ -34,7 +33,7 @@ def code(outcome: Outcome) -> str:
 
 
 def test_the_intent_is_written_before_the_effect(journal: Journal, tmp_path: Path) -> None:
-    seen: list[Entry] = []
+    seen: list[JournalEntry] = []
 
     @tool
     def act(password: str, what: str) -> str:
@@ -381,7 +380,7 @@ def test_a_tool_of_our_own_says_itself_whether_it_brings_text_of_others(
 
 
 def test_artifacts_are_kept_with_the_outcome(tmp_path: Path) -> None:
-    from callblocks.timeline.keeping.artifacts import Artifacts
+    from callblocks.timeline.artifacts.artifacts import Artifacts
 
     @tool(kind="writer")
     def draw(context: Context) -> str:
@@ -394,7 +393,7 @@ def test_artifacts_are_kept_with_the_outcome(tmp_path: Path) -> None:
 
 
 def test_text_is_kept_as_utf8(tmp_path: Path) -> None:
-    from callblocks.timeline.keeping.artifacts import Artifacts
+    from callblocks.timeline.artifacts.artifacts import Artifacts
 
     @tool
     def draw(context: Context) -> int:
@@ -415,5 +414,5 @@ def test_what_a_tool_says_is_heard_without_its_secrets() -> None:
 
     heard: list[Progress] = []
     run_one([talk], call("talk"), listen=heard.append)
-    assert [one.text for one in heard if isinstance(one, Said)] == ["password=••••••••"]
+    assert [one.text for one in heard if isinstance(one, ToolShowed)] == ["password=••••••••"]
     assert run_one([talk], call("talk")).ok

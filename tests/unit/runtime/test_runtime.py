@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import BadPolicy, ToolError
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.progress import Began, Judged, Progress, Said
-from callblocks.runtime.running import RunLimits
+from callblocks.core.calls import Call
+from callblocks.core.errors import BadPolicy, ToolError
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.run_call import RunLimits
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn import Turn
+from callblocks.runtime.turn_scope import Began, Judged, Progress, ToolShowed, Turn
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
@@ -259,13 +258,13 @@ def test_a_listener_hears_what_is_judged_begun_and_said() -> None:
 
     heard: list[Progress] = []
     run([talk], call("talk"), listen=heard.append)
-    assert [type(one) for one in heard] == [Judged, Began, Said]
-    assert isinstance(heard[2], Said)
+    assert [type(one) for one in heard] == [Judged, Began, ToolShowed]
+    assert isinstance(heard[2], ToolShowed)
     assert heard[2].text == "half way, token=••••••••"
 
 
 def test_a_long_output_is_kept_whole_and_the_outcome_says_where(tmp_path: Any) -> None:
-    from callblocks.timeline.keeping.artifacts import Artifacts
+    from callblocks.timeline.artifacts.artifacts import Artifacts
 
     @tool(read_only=True)
     def shout() -> str:
@@ -283,7 +282,7 @@ def test_a_long_output_is_kept_whole_and_the_outcome_says_where(tmp_path: Any) -
 
 
 def test_secrets_are_gone_before_anything_is_kept(tmp_path: Any) -> None:
-    from callblocks.timeline.keeping.artifacts import Artifacts
+    from callblocks.timeline.artifacts.artifacts import Artifacts
 
     @tool(read_only=True)
     def spill() -> dict[str, Any]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.asking import Answer, Asker, Grant, Question
-from callblocks.runtime.policy.policy import Policy
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import Answer, Asker, Grant, Question
+from callblocks.core.outcomes import Outcome
+from callblocks.policy.policy import Policy
+from callblocks.runtime.approval_gate import Approving
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.outcomes import Artifact
-from callblocks.runtime.spilling import Spilled, spill
-from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.core.outcomes import Artifact
+from callblocks.runtime.run_call import Spilled, spill
+from callblocks.timeline.artifacts.artifacts import Artifacts
 
 
 @pytest.mark.parametrize("output", ["x" * 10, None, 5, {"a": 1}])

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from callblocks.runtime import threads
-from callblocks.runtime.threads import Stopped, run_in_thread
+from callblocks.guard.workers import threads
+from callblocks.guard.workers.threads import CallAbandoned, run_in_thread
 
 
 def run_to_end(function: Callable[[], Any]) -> Any:
@@ -71,7 +71,7 @@ def test_a_function_whose_call_is_given_up_ends_where_it_is() -> None:
         try:
             while True:
                 time.sleep(0.001)
-        except Stopped:
+        except CallAbandoned:
             caught.set()
             raise
 
@@ -98,7 +98,7 @@ def test_a_function_that_outlives_the_loop_harms_nobody() -> None:
         began.set()
         try:
             wait()
-        except Stopped:
+        except CallAbandoned:
             wait()
         gone_on.set()
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.server.addresses import PublicUrl, host_of, is_loopback, name_of, read_public_url
+from callblocks.server.settings import PublicUrl, host_of, is_loopback, name_of, read_public_url
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from callblocks.models.scripted import ScriptedModel
-from callblocks.session.choosing import Offered
-from callblocks.session.team_settings import Member
+from callblocks.session.model_choice import Offered
+from callblocks.session.team_file import Member
 from support.serving import Served, Talker, chunks, posted, said, served_host
 from support.speaking import Replies, some_host
 from support.teams import team_host

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.server.known_chats import KnownChats
-from callblocks.session.interrupted import this_owner
+from callblocks.server.chats.known_chats import KnownChats
+from callblocks.session.turn_lock import this_owner
+from callblocks.timeline.log.store import Summary
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.stores.store import Summary
 from support.serving import Running, running_server
 from support.speaking import ASK_ALL, Replies, some_host
 

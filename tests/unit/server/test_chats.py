@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.turn_events import TurnEnded
-from callblocks.server.chats import Chats
-from callblocks.server.metrics import Metrics
+from callblocks.core.turn_events import TurnEnded
+from callblocks.server.chats.chats import Chats
+from callblocks.server.http.metrics import Metrics
 from callblocks.session import host as host_module
-from callblocks.session.settings import Attachment
+from callblocks.session.model_choice import Attachment
 from support.speaking import Replies, some_host
 
 

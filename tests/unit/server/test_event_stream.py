@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.server.event_stream import EventStream, event_bytes
+from callblocks.server.http.event_stream import EventStream, event_bytes
 from callblocks.server.settings import ServerSettings
 
 

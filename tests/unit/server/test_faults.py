@@ -7,9 +7,9 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from callblocks.model.errors import CallerError, TimelineError, TurnRunning, UnknownTool
-from callblocks.runtime.approvals.faults import ApprovalsUnavailable, BadApproval
-from callblocks.server.faults import FAULTS, ErrorBody, answer_json, fault_response
+from callblocks.approvals.approval import ApprovalsUnavailable, BadApproval
+from callblocks.core.errors import CallerError, TimelineError, TurnRunning, UnknownTool
+from callblocks.server.http.faults import FAULTS, ErrorBody, answer_json, fault_response
 
 
 def _answered(error: Exception) -> tuple[int, ErrorBody]:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.server.faults import ApiFault
-from callblocks.server.limits import Buckets, Slots
+from callblocks.server.http.faults import ApiFault
+from callblocks.server.http.rate_limits import Buckets, Slots
 
 
 class Clock:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.server.faults import FAULTS
+from callblocks.server.http.faults import FAULTS
 from callblocks.server.openapi import openapi_document
 from callblocks.server.routes import ENDPOINTS
 

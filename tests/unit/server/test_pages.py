@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import CallblocksError
+from callblocks.core.errors import CallblocksError
 from callblocks.server import pages
-from callblocks.views.web_folder import web_folder
+from callblocks.views.html.page_markdown import web_folder
 from support.serving import Running, running_server
 
 TOKEN = "a-token-of-sixteen"

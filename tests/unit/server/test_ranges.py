@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.server.faults import ApiFault
-from callblocks.server.ranges import range_of
+from callblocks.server.http.faults import ApiFault
+from callblocks.server.http.request import range_of
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.model.errors import CallerError
+from callblocks.core.errors import CallerError
 from callblocks.server.settings import ServerSettings
 
 TOKEN = "0123456789abcdef"

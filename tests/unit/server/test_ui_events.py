@@ -9,21 +9,15 @@ from typing import Any, cast
 
 import pytest
 
-from callblocks.model.turn_events import (
-    RoundBegan,
-    Said,
-    TurnBegan,
-    TurnEnded,
-    TurnEvent,
-)
-from callblocks.server import ui_events
-from callblocks.server.limits import Slots
+from callblocks.core.turn_events import RoundBegan, Said, TurnBegan, TurnEnded, TurnEvent
+from callblocks.server.chats import ui_events
+from callblocks.server.chats.ui_events import ui_response
+from callblocks.server.http.rate_limits import Slots
 from callblocks.server.service import Service
 from callblocks.server.settings import SdkClient, ServerSettings
-from callblocks.server.ui_events import ui_response
-from callblocks.session.turn_log import TurnLog
-from callblocks.views.ui.chunks import Chunk
-from callblocks.views.ui.stream import UiStream
+from callblocks.session.event_gate import TurnLog
+from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_chunks import Chunk
 
 MANY = 20_000
 

@@ -6,17 +6,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.turn_events import (
-    CallAsked,
-    CallWritten,
-    RoundBegan,
-    TurnBegan,
-    TurnEvent,
-)
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import CallAsked, CallWritten, RoundBegan, TurnBegan, TurnEvent
+from callblocks.server.chats.ui_events import detect_client
 from callblocks.server.settings import SdkClient
-from callblocks.server.versions import detect_client
-from callblocks.views.ui.stream import UiStream
+from callblocks.views.ui.ai_sdk.stream import UiStream
 
 DEAF = SdkClient(5, answers=False)
 

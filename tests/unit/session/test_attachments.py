@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import BadPath
-from callblocks.model.parts import ImagePart
-from callblocks.model.paths import FilePath, Place, file_path
-from callblocks.session import attaching
-from callblocks.session.attaching import named_apart
-from callblocks.session.settings import Attachment
+from callblocks.core.blocks import ImagePart
+from callblocks.core.errors import BadPath
+from callblocks.core.paths import FilePath, Place, file_path
+from callblocks.session import session as attaching
+from callblocks.session.model_choice import Attachment
+from callblocks.session.session import named_apart
 from callblocks.toolkits import turn_files
 from support.documents import png
 from support.speaking import Replies, blocks_of, check_grammar, run_turn, some_host, texts

@@ -9,9 +9,9 @@ from unittest.mock import patch
 
 import pytest
 
-from callblocks.model.errors import TimelineError
-from callblocks.session.blocking import run_blocking
-from callblocks.session.turn_taking import TurnTaking
+from callblocks.core.errors import TimelineError
+from callblocks.session.turn_lock import TurnTaking
+from callblocks.session.turn_record import run_blocking
 from support.speaking import Replies, some_host
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.turn_events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approvals.faults import ApprovalsUnavailable
-from callblocks.session import asking
-from callblocks.session.asking import BookAsker
+from callblocks.approvals import question as asking
+from callblocks.approvals.approval import ApprovalsUnavailable
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import BookAsker
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
 from callblocks.session.host import Host
-from callblocks.timeline.layout import APPROVALS
+from callblocks.timeline.timeline import APPROVALS
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.speaking import ASK_ALL, Replies, check_grammar, of_type, some_host, texts, write
@@ -103,7 +103,7 @@ def test_an_answer_of_another_process_is_heard(tmp_path: Path) -> None:
     def approve(host: Host, asker: BookAsker, id: str) -> None:
         path = host.settings.state / APPROVALS
         program = (
-            "import sys; from callblocks.runtime.approvals.book import ApprovalBook\n"
+            "import sys; from callblocks.approvals.book import ApprovalBook\n"
             "with ApprovalBook(sys.argv[1]) as book: book.approve_for(sys.argv[2], 5)"
         )
         subprocess.run([sys.executable, "-c", program, path, id], check=True, timeout=30)

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from callblocks.session.call_ids import CallIds, random_id
+from callblocks.session.reply import CallIds, random_id
 
 
 def ids(*taken: str) -> CallIds:

@@ -10,13 +10,13 @@ from unittest.mock import patch
 
 import pytest
 
-from callblocks.model.errors import CallerError, UnknownDialect
-from callblocks.model.turn_events import CallEnded, RoundBegan, Said, TurnEnded, TurnEvent
+from callblocks.core.errors import CallerError, UnknownDialect
+from callblocks.core.turn_events import CallEnded, RoundBegan, Said, TurnEnded, TurnEvent
 from callblocks.models.scripted import ScriptedModel
-from callblocks.session.choosing import NO_CHOICE, Choice, Offered, Offers, choice_of
 from callblocks.session.host import Host
+from callblocks.session.model_choice import NO_CHOICE, Choice, ModelMenu, Offered, choice_of
 from callblocks.session.session import Session
-from callblocks.session.team_settings import Member
+from callblocks.session.team_file import Member
 from callblocks.timeline.recorder import Recorder
 from support.speaking import Never, Replies, blocks_of, of_type, some_host
 from support.teams import some_team, team_host
@@ -249,7 +249,7 @@ def test_a_turn_whose_model_is_gone_goes_on_with_the_first(tmp_path: Path) -> No
 def test_a_turn_whose_dialect_is_gone_goes_on_with_the_models_own(
     tmp_path: Path, gone: str
 ) -> None:
-    with patch.object(Offers, "check"), suppress(CallerError):
+    with patch.object(ModelMenu, "check"), suppress(CallerError):
         _crash(some_host(tmp_path, Named("first", [Never])), "Hello", dialect=gone)
     assert _said(_resume(some_host(tmp_path, Named("first", "I am back.")))) == "I am back."
 
@@ -261,7 +261,7 @@ def test_a_record_that_says_no_choice_is_none(chosen: Any) -> None:
 
 def test_the_first_offer_is_for_who_chooses_none() -> None:
     one, two = Offered(Named("one")), Offered(Named("two"), "auto")
-    offers = Offers((one, two))
+    offers = ModelMenu((one, two))
     assert offers.chosen(NO_CHOICE) == one
     assert offers.chosen(Choice(model="two")) == two
     assert offers.chosen(Choice(dialect="scissors-cat")) == Offered(one.model, "scissors-cat")

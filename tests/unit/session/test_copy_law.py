@@ -13,19 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callblocks.core.blocks import text_of
+from callblocks.core.calls import Call
+from callblocks.core.errors import ToolError
+from callblocks.core.turn_events import CallEnded
 from callblocks.dialects import dialects
-from callblocks.model.calls import Call
-from callblocks.model.errors import ToolError
-from callblocks.model.parts import text_of
-from callblocks.model.turn_events import CallEnded
 from callblocks.models.model import NativeDelta, Request
 from callblocks.parsing.dialect import Dialect
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.session.choosing import Choice
-from callblocks.session.settings import Attachment
-from callblocks.toolkits.react import react_tools
-from callblocks.toolkits.workspace.local.office import LocalOffice
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.session.model_choice import Attachment, Choice
+from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import ESCAPE, Neutral, restore_input

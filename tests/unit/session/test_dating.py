@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.session.dating import date_line
+from callblocks.session.prompt import date_line
 from callblocks.session.session import Session
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline

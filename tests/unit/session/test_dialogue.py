@@ -13,22 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callblocks.core.blocks import Entry, text_of
+from callblocks.core.calls import Call, CheckedCall
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.turn_events import CallEnded
 from callblocks.dialects import dialects
-from callblocks.model.blocks import Entry
-from callblocks.model.calls import Call, CheckedCall
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Failure, Outcome
-from callblocks.model.parts import text_of
-from callblocks.model.turn_events import CallEnded
 from callblocks.models.model import Message, Request
 from callblocks.parser import parse
-from callblocks.session.dialogue import TextDialogue
 from callblocks.session.host import Host
+from callblocks.session.model_choice import Attachment, SessionSettings
+from callblocks.session.prompt import Talk, TextDialogue
 from callblocks.session.session import Session
-from callblocks.session.settings import Attachment, SessionSettings
-from callblocks.session.talk import Talk
 from callblocks.timeline.timeline import Timeline
-from callblocks.toolkits.react import react_tools
+from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import TimelineError, UnknownDialect
+from callblocks.core.errors import TimelineError, UnknownDialect
 from callblocks.session import host as host_module
-from callblocks.session.team_settings import Member
-from callblocks.toolkits.workspace.catalogue import OFFICE_TOOLS
-from callblocks.toolkits.workspace.local.office import LocalOffice
+from callblocks.session.team_file import Member
+from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.open_office import OFFICE_TOOLS
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.offices import copy_office

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.dialects import dialects
-from callblocks.model.calls import Call
-from callblocks.model.errors import ModelError
-from callblocks.model.parts import text_of
-from callblocks.model.turn_events import (
+from callblocks.core.blocks import text_of
+from callblocks.core.calls import Call
+from callblocks.core.errors import ModelError
+from callblocks.core.turn_events import (
     CallBroken,
     CallOpened,
     CallWriting,
@@ -21,9 +20,10 @@ from callblocks.model.turn_events import (
     Said,
     TurnEnded,
 )
+from callblocks.dialects import dialects
 from callblocks.models.model import NativeDelta, Request, Spoken, Stopped, ToolsUnheard, Usage
+from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
-from callblocks.session.settings import SessionSettings
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.played import GOOD, LOOKING

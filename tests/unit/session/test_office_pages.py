@@ -6,13 +6,13 @@ import asyncio
 import re
 from pathlib import Path
 
-from callblocks.model.calls import Call
-from callblocks.model.parts import text_of
-from callblocks.model.turn_events import CallEnded
+from callblocks.core.blocks import text_of
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import CallEnded
+from callblocks.guard.files.root import Root
 from callblocks.models.model import Request
-from callblocks.runtime.files.root import Root
-from callblocks.toolkits.workspace.gmail import gmail_tools
-from callblocks.toolkits.workspace.local.office import LocalOffice
+from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.tools.mail_tools import gmail_tools
 from callblocks.tools.registry import Registry
 from support.offices import copy_office
 from support.speaking import Replies, of_type, run_turn, some_host, write

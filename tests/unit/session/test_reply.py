@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callblocks.core.events import CallReady, Event, Malformed, Text
+from callblocks.core.json_values import whole
+from callblocks.core.turn_events import CallBroken, CallEnded, CallWritten, Said, TurnEvent
 from callblocks.dialects import dialects
-from callblocks.model.events import CallReady, Event, Malformed, Text
-from callblocks.model.turn_events import CallBroken, CallEnded, CallWritten, Said, TurnEvent
 from callblocks.parser import Parser
-from callblocks.session.call_ids import CallIds
-from callblocks.session.reply import Reply
-from callblocks.session.settings import SessionSettings
-from callblocks.timeline.emitting.call_blocks import input_digest
-from callblocks.timeline.plain_json import whole
+from callblocks.session.model_choice import SessionSettings
+from callblocks.session.reply import CallIds, Reply
+from callblocks.timeline.codec.call_blocks import input_digest
 from support.played import LOOKING, Played
 from support.soup import soup
 from support.speaking import TAUGHT, Replies, of_type, run_turn, some_host

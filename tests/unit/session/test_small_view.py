@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from callblocks.model.calls import Call
-from callblocks.session.choosing import Choice, Offered
-from callblocks.session.settings import SessionSettings
-from callblocks.session.team_settings import Member, TeamSettings, Voice
-from callblocks.toolkits.react import react_tools
+from callblocks.core.calls import Call
+from callblocks.session.model_choice import Choice, Offered, SessionSettings
+from callblocks.session.team_file import Member, TeamSettings, Voice
+from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.registry import Registry
 from support.played import LOOKING, Played
 from support.speaking import Replies, run_turn, some_host, texts, write

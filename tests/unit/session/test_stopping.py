@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import TurnRunning
-from callblocks.model.turn_events import (
+from callblocks.approvals.question import Answer, Question
+from callblocks.core.calls import Call
+from callblocks.core.errors import TurnRunning
+from callblocks.core.turn_events import (
     CallAsked,
     CallBegan,
     CallEnded,
@@ -25,7 +26,6 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
-from callblocks.runtime.asking import Answer, Question
 from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.tools.declare import tool

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call, Result
-from callblocks.model.turn_events import CallAsked
-from callblocks.runtime.asking import Answer
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.session.settings import Attachment
+from callblocks.approvals.question import Answer
+from callblocks.core.calls import Call, Result
+from callblocks.core.turn_events import CallAsked
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.session.model_choice import Attachment
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 from pydantic import Field
 
-from callblocks.model.outcomes import Failure, Outcome
+from callblocks.core.outcomes import Failure, Outcome
 from callblocks.models.model import Usage
-from callblocks.runtime.policy.taints import ContainedTaint
-from callblocks.session.ending import ANSWERED
-from callblocks.session.tainting import Taints, taint_of
-from callblocks.timeline.emitting.notices import NOT_RUN
+from callblocks.policy.facts import ContainedTaint
+from callblocks.session.event_gate import ANSWERED
+from callblocks.session.taint import Taints, taint_of
+from callblocks.timeline.codec.call_stamp import NOT_RUN
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool

@@ -8,8 +8,9 @@ from unittest.mock import patch
 
 import pytest
 
-from callblocks.model.errors import CallerError, ModelError, TimelineError
-from callblocks.model.turn_events import (
+from callblocks.approvals.question import Answer, Question
+from callblocks.core.errors import CallerError, ModelError, TimelineError
+from callblocks.core.turn_events import (
     CallAsked,
     CallEnded,
     CallOpened,
@@ -19,14 +20,13 @@ from callblocks.model.turn_events import (
     TurnEnded,
 )
 from callblocks.models.model import Piece, Request, Spoken
-from callblocks.runtime.asking import Answer, Question
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.session.settings import Attachment
-from callblocks.session.team_settings import Member, TeamSettings, Voice
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.session.model_choice import Attachment
+from callblocks.session.team_file import Member, TeamSettings, Voice
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from callblocks.views.chat_text import ChatText
+from callblocks.views.chat.tool_blocks import ChatText
 from support.speaking import ASK_ALL, Replies, of_type, run_turn
 from support.teams import calls, of_member, seen, some_team, team_host
 

@@ -4,9 +4,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.model.turn_events import (
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.core.turn_events import (
     CallAnswered,
     CallAsked,
     CallBegan,
@@ -20,7 +20,7 @@ from callblocks.model.turn_events import (
     Said,
     TurnEvent,
 )
-from callblocks.session.team_events import Place
+from callblocks.session.team_events import MemberSeat
 
 MEMBERS = ("", "one", "two", "three")
 
@@ -54,7 +54,7 @@ def _names(event: TurnEvent) -> tuple[object, object]:
 def test_no_two_who_speak_share_a_key_or_an_id(keys: list[int], id: str) -> None:
     told: dict[object, set[str]] = {}
     for at, member in enumerate(MEMBERS):
-        place = Place(at, len(MEMBERS))
+        place = MemberSeat(at, len(MEMBERS))
         for key in keys:
             for event in _events(key, id, member):
                 for name in filter(None, _names(place.mark(event))):
@@ -67,13 +67,13 @@ def test_no_two_who_speak_share_a_key_or_an_id(keys: list[int], id: str) -> None
 
 
 def test_all_events_of_one_call_keep_one_key_and_one_id() -> None:
-    marked = [_names(Place(2, 3).mark(event)) for event in _events(7, "c1", "two")]
+    marked = [_names(MemberSeat(2, 3).mark(event)) for event in _events(7, "c1", "two")]
     assert {key for key, _ in marked} == {None, 23}
     assert {id for _, id in marked} == {None, "two/c1"}
 
 
 def test_what_names_no_call_is_told_as_it_is() -> None:
-    place = Place(1, 2)
+    place = MemberSeat(1, 2)
     events: list[TurnEvent] = [
         Said(text="a", member="one"),
         RoundBegan(number=1, member="one"),

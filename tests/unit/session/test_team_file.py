@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import CallerError, ModelError
+from callblocks.core.errors import CallerError, ModelError
 from callblocks.models.config import NamedModel
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.team_file import LARGEST, parse_team, read_team

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from callblocks.model.turn_events import CallAnswered, CallAsked, CallEnded, TurnEvent
-from callblocks.runtime.asking import Answer, Question
-from callblocks.session.asking import BookAsker
+from callblocks.approvals.question import Answer, BookAsker, Question
+from callblocks.core.turn_events import CallAnswered, CallAsked, CallEnded, TurnEvent
 from callblocks.session.host import Host
-from callblocks.session.team_settings import Member
+from callblocks.session.team_file import Member
 from support.speaking import ASK_ALL, Replies, of_type, run_turn
 from support.teams import calls, some_team, team_host
 

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from callblocks.model.blocks import Entry
-from callblocks.model.turn_events import Said, TurnBegan
-from callblocks.session.team_replay import replay_of
-from callblocks.session.team_settings import Member
+from callblocks.core.blocks import Entry
+from callblocks.core.turn_events import Said, TurnBegan
+from callblocks.session.team_events import replay_of
+from callblocks.session.team_file import Member
 from callblocks.views.replay import replayed
 from support.speaking import Replies, of_type, run_turn
 from support.teams import some_team, team_host

@@ -12,13 +12,13 @@ from unittest.mock import patch
 
 import pytest
 
-from callblocks.model.errors import ModelError
-from callblocks.model.turn_events import CallEnded, CallWritten, Said, TurnEnded, TurnEvent
+from callblocks.core.errors import ModelError
+from callblocks.core.turn_events import CallEnded, CallWritten, Said, TurnEnded, TurnEvent
 from callblocks.models.model import Request
 from callblocks.session.host import Host
-from callblocks.session.interrupted import this_owner
-from callblocks.session.settings import Attachment
-from callblocks.session.team_settings import Member
+from callblocks.session.model_choice import Attachment
+from callblocks.session.team_file import Member
+from callblocks.session.turn_lock import this_owner
 from callblocks.timeline.recorder import Recorder
 from support.speaking import Never, Replies, of_type, run_turn
 from support.teams import calls, of_member, seen, some_team, team_host
@@ -219,7 +219,7 @@ import asyncio, sys
 from pathlib import Path
 from support.speaking import Replies, run_turn
 from support.teams import some_team, team_host
-from callblocks.session.team_settings import Member
+from callblocks.session.team_file import Member
 
 members = [
     Member(name="m1", model=Replies("Done.")),

@@ -5,19 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.model.turn_events import (
-    CallBegan,
-    CallEnded,
-    CallTold,
-    CallWritten,
-    Said,
-    TurnEvent,
-)
-from callblocks.runtime.progress import Began
-from callblocks.runtime.progress import Said as Shown
-from callblocks.session.telling import Telling
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.core.turn_events import CallBegan, CallEnded, CallTold, CallWritten, Said, TurnEvent
+from callblocks.runtime.turn_scope import Began
+from callblocks.runtime.turn_scope import ToolShowed as Shown
+from callblocks.session.event_gate import Telling
 
 CALL = Call(id="c1", name="look")
 ENDED = CallEnded(outcome=Outcome(id="c1", name="look", output="a garden"))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import ModelError
-from callblocks.model.turn_events import Said, Thought, TurnEvent
+from callblocks.core.calls import Call
+from callblocks.core.errors import ModelError
+from callblocks.core.turn_events import Said, Thought, TurnEvent
 from callblocks.models.model import Spoken, Stopped, Thinking, Usage
-from callblocks.session.settings import SessionSettings
+from callblocks.session.model_choice import SessionSettings
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.played import GOOD, calls, play

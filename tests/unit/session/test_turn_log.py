@@ -7,9 +7,9 @@ from contextlib import aclosing
 
 import pytest
 
-from callblocks.model.turn_events import CallTold, Said, TurnBegan, TurnEnded
-from callblocks.session import turn_log
-from callblocks.session.turn_log import Logged, TurnLog
+from callblocks.core.turn_events import CallTold, Said, TurnBegan, TurnEnded
+from callblocks.session import event_gate as turn_log
+from callblocks.session.event_gate import Logged, TurnLog
 
 END = TurnEnded(turn="turn_1", status="answered")
 

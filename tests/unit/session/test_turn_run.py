@@ -7,20 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import CallerError
-from callblocks.model.turn_events import (
-    CallBroken,
-    CallEnded,
-    CallTold,
-    RoundBegan,
-    Said,
-    Thought,
-)
+from callblocks.core.calls import Call
+from callblocks.core.errors import CallerError
+from callblocks.core.turn_events import CallBroken, CallEnded, CallTold, RoundBegan, Said, Thought
 from callblocks.models.model import Request, Thinking
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.session.settings import Attachment
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.session.model_choice import Attachment
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import TurnRunning
-from callblocks.model.outcomes import Outcome
+from callblocks.core.calls import Call
+from callblocks.core.errors import TurnRunning
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.workers.worker import this_process
 from callblocks.models.model import Usage
 from callblocks.runtime.journal import Intent, Journal
-from callblocks.runtime.processes import this_process
-from callblocks.session.ending import ANSWERED, INTERRUPTED
-from callblocks.session.interrupted import (
+from callblocks.session.event_gate import ANSWERED, INTERRUPTED
+from callblocks.session.turn_lock import (
+    TurnTaking,
     having_turn,
     interrupted_turn,
     new_owner,
@@ -25,7 +26,6 @@ from callblocks.session.interrupted import (
     this_owner,
     turn_key,
 )
-from callblocks.session.turn_taking import TurnTaking
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from support.memory_artifacts import MemoryArtifacts

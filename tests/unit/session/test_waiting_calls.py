@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.turn_events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
-from callblocks.session.asking import BookAsker
+from callblocks.approvals.question import BookAsker
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
 from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.timeline.recorder import Recorder

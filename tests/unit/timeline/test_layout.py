@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.timeline.layout import turns_folder
+from callblocks.timeline.timeline import turns_folder
 
 SERVER = "postgresql://me:pw1@host:5432/db?sslmode=require&password=pw2"
 

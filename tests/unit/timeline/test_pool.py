@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.blocks import Block
-from callblocks.model.selector import ranges_of
-from callblocks.model.sources import Source
-from callblocks.timeline.pool import SourcesPool
+from callblocks.core.blocks import Block
+from callblocks.core.selector import ranges_of
+from callblocks.core.sources import Source
+from callblocks.timeline.timeline_state import SourcesPool
 
 A, B, C = (f"https://{name}.example/" for name in "abc")
 FILE = "fi:turn_1.files/a.pdf"

@@ -11,19 +11,18 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.blocks import Block
-from callblocks.model.calls import Call
-from callblocks.model.errors import BadPath, TimelineError, ToolError
-from callblocks.model.outcomes import Failure, Outcome
-from callblocks.model.paths import call_segment
-from callblocks.timeline import writer as writer_module
-from callblocks.timeline.emitting.call_blocks import input_digest
-from callblocks.timeline.emitting.fitting import ROOM
-from callblocks.timeline.keeping.artifacts import Artifacts
+from callblocks.core.blocks import Block
+from callblocks.core.calls import Call
+from callblocks.core.errors import BadPath, TimelineError, ToolError
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.paths import call_segment
+from callblocks.timeline import recorder as writer_module
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.codec.call_blocks import input_digest
+from callblocks.timeline.codec.call_stamp import ROOM
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.rounds import CacheSettings
-from callblocks.timeline.timeline import Timeline
-from callblocks.timeline.tokens import Tokens
+from callblocks.timeline.timeline import Timeline, Tokens
+from callblocks.timeline.timeline_state import CacheSettings
 from support.documents import pdf
 from support.entries import result_block, stamp
 from support.memory_artifacts import FullDisk, MemoryArtifacts

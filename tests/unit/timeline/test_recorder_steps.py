@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import BadPath, TimelineError
-from callblocks.model.outcomes import Notice, Outcome
+from callblocks.core.errors import BadPath, TimelineError
+from callblocks.core.outcomes import Notice, Outcome
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.state import State
 from callblocks.timeline.timeline import Timeline
+from callblocks.timeline.timeline_state import State
 from support.memory_artifacts import MemoryArtifacts
 from support.memory_files import MemoryFiles
 from support.running import call

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.blocks import Block
-from callblocks.timeline.rounds import CacheSettings, Rounds
+from callblocks.core.blocks import Block
+from callblocks.timeline.timeline_state import CacheSettings, Rounds
 from support.entries import call_block, numbered, prompt, result_block, round_of, stamp
 
 SETTINGS = CacheSettings(cache_point_min_rounds=2, cache_point_offset_rounds=1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from callblocks.model.calls import Call
-from callblocks.timeline.stamping import stamp_of_call, stamp_of_next, stamp_of_running
-from callblocks.timeline.state import State
+from callblocks.core.calls import Call
+from callblocks.timeline.call_steps import stamp_of_call, stamp_of_next, stamp_of_running
+from callblocks.timeline.timeline_state import State
 from support.entries import numbered, stamp
 
 ASKED = Call(id="a", name="look", input={})

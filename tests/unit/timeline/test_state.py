@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.timeline.rounds import CacheSettings
-from callblocks.timeline.state import State
+from callblocks.core.blocks import Block, Entry
+from callblocks.timeline.timeline_state import CacheSettings, State
 from support.entries import TS, call_block, numbered, prompt, result_block, round_of, stamp
 
 A, B = "fi:turn_1.files/a.md", "fi:turn_1.files/b.md"

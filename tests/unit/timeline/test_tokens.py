@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.timeline.tokens import Tokens
+from callblocks.timeline.timeline import Tokens
 
 
 def test_without_a_tokenizer_four_characters_are_a_token() -> None:

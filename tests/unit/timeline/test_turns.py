@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.timeline.turns import next_turn
+from callblocks.timeline.recorder import next_turn
 
 
 @pytest.mark.parametrize(

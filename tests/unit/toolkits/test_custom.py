@@ -7,22 +7,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from callblocks.model.calls import Call
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Failure, Outcome
-from callblocks.model.specs import ToolSpec
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
+from callblocks.approvals.book import ApprovalBook
+from callblocks.core.calls import Call
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.specs import ToolSpec
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.checked_call import Judgement
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.progress import Judged, Progress
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn import Turn
-from callblocks.runtime.weighed import Weighed
-from callblocks.session.tainting import taint_of
-from callblocks.toolkits.custom import custom_tools
-from callblocks.toolkits.files import PathText
+from callblocks.runtime.turn_scope import Judged, Progress, Turn
+from callblocks.session.taint import taint_of
+from callblocks.toolkits.file_tools import PathText
+from callblocks.toolkits.standard import custom_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, Tool
@@ -260,7 +259,7 @@ def test_a_plan_names_the_tool_that_would_run() -> None:
     runtime = Runtime(TOOLS, ALLOW_ALL)
     (judged,) = runtime.plan([through("look")])
     assert judged.call.name == "custom"
-    assert isinstance(judged.verdict, Weighed)
+    assert isinstance(judged.verdict, Judgement)
     assert (judged.verdict.tool.name, judged.verdict.facts.through) == ("look", "custom")
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.runtime.files.limits import FileLimits
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.origins.origins import FOREIGN, is_foreign
-from callblocks.toolkits.files import file_tools
+from callblocks.core.errors import ToolError
+from callblocks.guard.files.origins import FOREIGN, is_foreign
+from callblocks.guard.files.root import Root
+from callblocks.guard.files.workspace_path import FileLimits
+from callblocks.toolkits.file_tools import file_tools
 from callblocks.tools.context import Context, running_as
 from callblocks.tools.tool import Tool
 from support.roots import code_of

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.model.outcomes import Artifact
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.toolkits.http import http_tools
+from callblocks.core.errors import ToolError
+from callblocks.core.outcomes import Artifact
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.toolkits.http_tools import http_tools
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
 from support.running import call, run_one

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import TimelineError
-from callblocks.timeline.stores.opening import open_store
-from callblocks.toolkits.recording import open_recorder
+from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.open_store import open_store
+from callblocks.toolkits.turn_tools import open_recorder
 from support.stores import KINDS, fresh_address
 
 

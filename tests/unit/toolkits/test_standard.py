@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.catalogue import CATALOGUE
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.net.client import Client
-from callblocks.runtime.net.limits import NetLimits
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
+from callblocks.core.outcomes import Outcome
+from callblocks.core.specs import CATALOGUE
+from callblocks.guard.files.root import Root
+from callblocks.guard.net.client import Client
+from callblocks.guard.net.http_messages import NetLimits
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime
 from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools
 from support.running import call
@@ -37,11 +37,11 @@ def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:
 def test_a_kit_is_imported_and_made_when_one_of_its_tools_is_asked_for() -> None:
     program = (
         "import sys\n"
-        "from callblocks.runtime.files.root import Root\n"
+        "from callblocks.guard.files.root import Root\n"
         "from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools\n"
         "def heavy():\n"
         "    kits = ('gmail', 'drive', 'sheets', 'tasks', 'local.mail', 'google.office')\n"
-        "    known = {f'callblocks.toolkits.workspace.{kit}': kit for kit in kits}\n"
+        "    known = {f'callblocks.toolkits.office.{kit}': kit for kit in kits}\n"
         "    known |= {name: name for name in ('pydantic', 'httpx2', 'sqlite3', 'trafilatura')}\n"
         "    print(*sorted(known[name] for name in known if name in sys.modules))\n"
         "with Root('.') as root:\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import CallerError, TimelineError, ToolError
-from callblocks.model.paths import FilePath
+from callblocks.core.errors import CallerError, TimelineError, ToolError
+from callblocks.core.paths import FilePath
 from callblocks.toolkits import turn_files
 from callblocks.toolkits.turn_files import FolderFiles
 from support.roots import code_of, open_files

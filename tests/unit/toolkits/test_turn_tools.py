@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.runtime.files.root import Root
+from callblocks.guard.files.root import Root
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model import extras
-from callblocks.model.calls import Call
-from callblocks.model.errors import UnknownTool
-from callblocks.model.outcomes import Failure
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.taken_call import take_call
+from callblocks.core import extras
+from callblocks.core.calls import Call
+from callblocks.core.errors import UnknownTool
+from callblocks.core.outcomes import Failure
+from callblocks.guard.files.root import Root
+from callblocks.runtime.checked_call import take_call
 from callblocks.toolkits import standard
 from callblocks.tools.registry import Registry
 from support.command import run

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, AnyUrl, BaseModel, Field
 
 from callblocks.tools.check import MAX_FAULTS, faults_text
 from callblocks.tools.declare import tool
-from callblocks.tools.plain import MAX_VALUES
+from callblocks.tools.fault_text import MAX_VALUES
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, FieldFault, Tool
 

@@ -14,11 +14,10 @@ import pytest
 from pydantic import AnyUrl, BaseModel, DirectoryPath, Field, FilePath
 from typing_extensions import TypedDict
 
-from callblocks.model.errors import BadTool, CallerError
+from callblocks.core.errors import BadTool, CallerError
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Checked, Tool
-from callblocks.tools.traits import Traits
+from callblocks.tools.tool import Checked, Tool, Traits
 
 if TYPE_CHECKING:
     from decimal import Decimal

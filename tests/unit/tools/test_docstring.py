@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.tools.docstring import read_docstring
+from callblocks.tools.typed_input import read_docstring
 
 GOOGLE = """Send a letter.
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.outcomes import Failure
+from callblocks.core.outcomes import Failure
 from callblocks.tools.envelope import combine, envelope, unwrap
 from callblocks.tools.tool import Origin
 

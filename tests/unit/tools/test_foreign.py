@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.errors import BadSpec, BadTool
+from callblocks.core.errors import BadSpec, BadTool
 from callblocks.tools.check import faults_text
 from callblocks.tools.registry import Registry
-from callblocks.tools.traits import Traits
+from callblocks.tools.tool import Traits
 
 SEARCH = {
     "type": "function",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.tools.lenient import lenient
+from callblocks.tools.check import lenient
 
 
 @pytest.mark.parametrize(

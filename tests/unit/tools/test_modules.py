@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.errors import BadTool
+from callblocks.core.errors import BadTool
 from callblocks.tools.registry import Registry
 
 TOOL = '''

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from callblocks.tools.declare import tool
-from callblocks.tools.places import branches, holds_format, schemas_at, values_of_format
+from callblocks.tools.schema import branches, holds_format, schemas_at, values_of_format
 
 PATH = {"type": "string", "format": "path"}
 TREE = {

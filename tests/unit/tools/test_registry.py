@@ -8,14 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from callblocks.core.calls import Call
+from callblocks.core.errors import BadSpec, BadTool, UnknownTool
 from callblocks.dialects import dialects
-from callblocks.model.calls import Call
-from callblocks.model.errors import BadSpec, BadTool, UnknownTool
 from callblocks.parser import parse
 from callblocks.tools.declare import tool
-from callblocks.tools.names import close_to, is_name, listed
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Tool, close_to, is_name, listed
 
 
 @tool

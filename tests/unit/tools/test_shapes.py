@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from callblocks import Call, Parser, Registry, ToolSpec, convert, dialects, parse, tool
-from callblocks.model.errors import BadSpec, BadTool
-from callblocks.model.specs import read_specs, specs_by_name
+from callblocks.core.errors import BadSpec, BadTool
+from callblocks.core.specs import read_specs, specs_by_name
 from callblocks.tools.declare import spec_of
 from support.strength import LEADERS
 
@@ -181,7 +181,7 @@ def test_a_gemini_tool_may_hold_several_or_none() -> None:
     ],
 )
 def test_a_schema_in_capitals_means_the_same(foreign: Any, plain: Any) -> None:
-    from callblocks.model.foreign_schema import to_json_schema
+    from callblocks.core.specs import to_json_schema
 
     assert to_json_schema(foreign) == plain
 

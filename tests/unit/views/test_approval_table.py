@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from callblocks.runtime.approvals.approval import Approval
-from callblocks.views.approval_table import about_approval, approval_table
+from callblocks.approvals.approval import Approval
+from callblocks.views.terminal.tables import about_approval, approval_table
 from support.lines import EVIL, harmless, lines
 
 NOW = 1000.0

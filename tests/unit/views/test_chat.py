@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from callblocks.parser import Parser, parse
-from callblocks.views.chat import Broken, Chat, Item, Thought
-from callblocks.views.grouping import Entry, Group, Validation
+from callblocks.views.chat.chat import BrokenBlock, Chat, Item, ThoughtLine
+from callblocks.views.chat.groups import CallGroup, GroupedCall, Validation
 from support.texts import EXAMPLES, cut, places
 
 
@@ -21,14 +21,16 @@ def test_calls_with_blanks_between_are_a_group() -> None:
     text = "Hi.\n🛠️[a 1]🛠️[/end]\n\n🛠️[b]🛠️[/end]\nBye."
     first, group, *rest = items(text)
     assert first == "Hi.\n"
-    assert group == Group([Entry("a(args=1)", id="tool-call-1"), Entry("b()", id="tool-call-2")])
+    assert group == CallGroup(
+        [GroupedCall("a(args=1)", id="tool-call-1"), GroupedCall("b()", id="tool-call-2")]
+    )
     assert "".join(map(str, rest)) == "\nBye."
 
 
 def test_a_result_finds_its_call() -> None:
     text = "🛠️[a]🛠️[/end]🛠️[b]🛠️[/end]🛠️[/result 1]\none\n🛠️[/end]🛠️[/result 2 error]\nno\n🛠️[/end]"
     (group,) = items(text)
-    assert isinstance(group, Group)
+    assert isinstance(group, CallGroup)
     assert [(entry.result, entry.failed) for entry in group.entries] == [
         ("one\n", False),
         ("no\n", True),
@@ -38,12 +40,12 @@ def test_a_result_finds_its_call() -> None:
 def test_what_a_display_showed_stays_as_it_was() -> None:
     shown = f"{'x' * 500}… (truncated, 2.3KB)"
     (group,) = items(f"<tool>read(path=a)\n{shown}</tool>")
-    assert group == Group([Entry("read(path=a)", shown, id="tool-call-1")])
+    assert group == CallGroup([GroupedCall("read(path=a)", shown, id="tool-call-1")])
 
 
 def test_a_call_that_breaks_is_no_entry() -> None:
     (broken,) = items("```tool a\ninput: {\n```\n")
-    assert isinstance(broken, Broken)
+    assert isinstance(broken, BrokenBlock)
     assert broken.code == "tool-fence.yaml"
 
 
@@ -53,13 +55,17 @@ def test_an_old_validation_is_one() -> None:
 
 def test_thoughts_are_lines_of_their_own() -> None:
     reasoning = [("<think>", "</think>")]
-    assert items("<think>a\nb</think>c", reasoning=reasoning) == [Thought("a\n"), Thought("b"), "c"]
+    assert items("<think>a\nb</think>c", reasoning=reasoning) == [
+        ThoughtLine("a\n"),
+        ThoughtLine("b"),
+        "c",
+    ]
 
 
 def test_a_started_call_is_pending_before_its_input_is_there() -> None:
     chat, parser = Chat(), Parser("emoji-bracket")
     chat.feed(parser.feed("🛠️[write a.txt]\nsome of "))
-    assert chat.items == [Group([Entry("write(…)", id="tool-call-1")])]
+    assert chat.items == [CallGroup([GroupedCall("write(…)", id="tool-call-1")])]
 
 
 def test_a_line_is_settled_when_it_is_over() -> None:
@@ -74,16 +80,16 @@ def test_a_pending_call_holds_what_follows() -> None:
     chat.feed(parser.feed("🛠️[a]🛠️[/end]\nwords\n"))
     assert chat.settle() == []
     chat.feed(parser.feed("🛠️[/result 1]\nok\n🛠️[/end]\nmore\n"))
-    assert isinstance(chat.settle()[0], Group)
+    assert isinstance(chat.settle()[0], CallGroup)
 
 
 def test_a_result_that_comes_too_late_is_shown_with_its_call_again() -> None:
     chat, parser = Chat(), Parser("emoji-bracket")
     chat.feed(parser.feed("🛠️[a]🛠️[/end]\nwords\n"))
     given_up = chat.give_up()
-    assert given_up[0] == Group([Entry("a()", id="tool-call-1")])
+    assert given_up[0] == CallGroup([GroupedCall("a()", id="tool-call-1")])
     chat.feed(parser.feed("🛠️[/result 1]\nok\n🛠️[/end]"))
-    assert chat.close()[-1] == Group([Entry("a()", "ok\n", id="tool-call-1")])
+    assert chat.close()[-1] == CallGroup([GroupedCall("a()", "ok\n", id="tool-call-1")])
 
 
 def test_a_call_that_was_given_up_half_read_comes_whole() -> None:
@@ -91,7 +97,7 @@ def test_a_call_that_was_given_up_half_read_comes_whole() -> None:
     chat.feed(parser.feed("🛠️[a]\nhalf"))
     chat.give_up()
     chat.feed(parser.feed(" done🛠️[/end]"))
-    assert chat.close() == [Group([Entry("a(body=half done)", id="tool-call-1")])]
+    assert chat.close() == [CallGroup([GroupedCall("a(body=half done)", id="tool-call-1")])]
 
 
 def test_a_call_that_was_given_up_and_breaks_leaves_its_text() -> None:
@@ -99,7 +105,7 @@ def test_a_call_that_was_given_up_and_breaks_leaves_its_text() -> None:
     chat.feed(parser.feed("```tool a\ninput: {"))
     chat.give_up()
     chat.feed(parser.close())
-    assert [type(item) for item in chat.close()] == [Broken]
+    assert [type(item) for item in chat.close()] == [BrokenBlock]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)

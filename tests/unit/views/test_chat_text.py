@@ -4,9 +4,9 @@ import re
 
 from hypothesis import given
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.model.turn_events import (
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.core.turn_events import (
     CallBroken,
     CallEnded,
     CallWritten,
@@ -15,7 +15,7 @@ from callblocks.model.turn_events import (
     TurnEvent,
 )
 from callblocks.parser import parse
-from callblocks.views.chat_text import ChatText
+from callblocks.views.chat.tool_blocks import ChatText
 from support.turns import called, ended, joined, played, turns
 
 

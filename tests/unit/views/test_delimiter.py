@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec
-from callblocks.model.catalogue import CATALOGUE
-from callblocks.views.delimiter import (
+from callblocks.core.specs import CATALOGUE
+from callblocks.views.text.spec_functions import (
     SCISSORS_CAT_DELIMITER,
     DelimiterParser,
     ParsedLLMOutput,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callblocks.views.emoji_brackets import EmojiCall, parse_emoji_brackets
+from callblocks.views.text.spec_functions import EmojiCall, parse_emoji_brackets
 
 
 def test_the_example_of_the_specification_is_one_call() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.views.exact import exact, exact_line
+from callblocks.views.rows import exact, exact_line
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from callblocks.model.specs import ToolSpec
+from callblocks.core.specs import ToolSpec
 from callblocks.parser import Parser
-from callblocks.views.asked import Asked
-from callblocks.views.explain import Explained
 from callblocks.views.rows import Row, columns, plain, runs
+from callblocks.views.text.explain import AttemptLog, Explained
 from support.texts import EXAMPLES, cut, places
 
 
@@ -158,6 +157,6 @@ def test_a_dialect_that_refuses_twice_gives_its_first_reason() -> None:
     parser.attempts = []
     parser.feed("<tool_call>now: soon</tool_call>")
     parser.close()
-    told = ["".join(text for _, text in row) for _, _, row in Asked(parser.attempts).tell(99)]
+    told = ["".join(text for _, text in row) for _, _, row in AttemptLog(parser.attempts).tell(99)]
     assert told[0].count("hermes expected") == 1
     assert "hermes expected `{` or `[`" in told[0]

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.shown import show_call, show_result
-from callblocks.views.grouping import (
-    Entry,
-    Group,
+from callblocks.core.call_text import show_call, show_result
+from callblocks.views.chat.groups import (
+    CallGroup,
+    GroupedCall,
     Styled,
     Validation,
     draw,
@@ -18,11 +18,11 @@ from callblocks.views.grouping import (
 from support.drawn_tools import COLLAPSED, EXPANDED, STREAMING
 
 
-def shell(*args: str, result: str | None = None) -> Entry:
-    return Entry(show_call("run_shell_command", {"args": list(args)})[0], result)
+def shell(*args: str, result: str | None = None) -> GroupedCall:
+    return GroupedCall(show_call("run_shell_command", {"args": list(args)})[0], result)
 
 
-FIVE = Group(
+FIVE = CallGroup(
     [
         shell("pwd", result="/app"),
         shell("uname", "-a", result="Linux server 6.12.33 x86_64 GNU/Linux"),
@@ -33,14 +33,16 @@ FIVE = Group(
             "list",
             result="pip 24.0\nsetuptools 69.5.1\nwheel 0.43.0" + "\nother 1.0" * 12,
         ),
-        Entry(
+        GroupedCall(
             show_call("read_file", {"file_name": "pyproject.toml"})[0],
             show_result('[name]\nversion = "0.3.1"\n' + "x" * 2330, limit=24)[0],
         ),
-        Entry(show_call("list_files", {"kwargs": {}})[0], "pyproject.toml, uv.lock, .venv/, src/"),
+        GroupedCall(
+            show_call("list_files", {"kwargs": {}})[0], "pyproject.toml, uv.lock, .venv/, src/"
+        ),
     ]
 )
-FOUR = Group(
+FOUR = CallGroup(
     [
         shell("pwd", result="/app"),
         shell("uname", "-a", result="Linux 6.12.33"),
@@ -65,21 +67,21 @@ def test_the_streaming_drawing() -> None:
 @pytest.mark.parametrize(
     ("entries", "said"),
     [
-        ([Entry("save_file(a=1)", "ok")], "🔧 save_file (show details)"),
-        ([Entry("save_file(a=1)", "no", failed=True)], "🔧 save_file, failed (show details)"),
-        ([Entry("save_file(a=1)")], "🔧 save_file, running (show details)"),
-        ([Entry("a()", "x")] * 4 + [Entry("b()", "y", failed=True)],
+        ([GroupedCall("save_file(a=1)", "ok")], "🔧 save_file (show details)"),
+        ([GroupedCall("save_file(a=1)", "no", failed=True)], "🔧 save_file, failed (show details)"),
+        ([GroupedCall("save_file(a=1)")], "🔧 save_file, running (show details)"),
+        ([GroupedCall("a()", "x")] * 4 + [GroupedCall("b()", "y", failed=True)],
          "🔧 5 tool calls, 1 failed (show details)"),
-        ([Entry("a()", "x")] * 3 + [Entry("make_build(x=1)")],
+        ([GroupedCall("a()", "x")] * 3 + [GroupedCall("make_build(x=1)")],
          "🔧 4 tool calls, running make_build (show details)"),
-        ([Entry("a()"), Entry("b()"), Entry("c()", "x")],
+        ([GroupedCall("a()"), GroupedCall("b()"), GroupedCall("c()", "x")],
          "🔧 3 tool calls, running b and 1 more (show details)"),
-        ([Entry("a()"), Entry("b()", None, failed=True)],
+        ([GroupedCall("a()"), GroupedCall("b()", None, failed=True)],
          "🔧 2 tool calls, 1 failed, running a (show details)"),
     ],
 )  # fmt: skip
-def test_the_header_says_what_is_inside(entries: list[Entry], said: str) -> None:
-    assert header(Group(entries)) == said
+def test_the_header_says_what_is_inside(entries: list[GroupedCall], said: str) -> None:
+    assert header(CallGroup(entries)) == said
 
 
 def test_the_running_call_is_named_only_while_collapsed() -> None:
@@ -88,75 +90,81 @@ def test_the_running_call_is_named_only_while_collapsed() -> None:
 
 
 def test_failures_are_counted_while_expanded_too() -> None:
-    entries = [Entry("a()", "x"), Entry("b()", "y", failed=True)]
-    assert header(Group(entries), expanded=True) == "🔧 2 tool calls, 1 failed (hide details)"
+    entries = [GroupedCall("a()", "x"), GroupedCall("b()", "y", failed=True)]
+    assert header(CallGroup(entries), expanded=True) == "🔧 2 tool calls, 1 failed (hide details)"
 
 
 @pytest.mark.parametrize(
     ("entry", "lines"),
     [
-        (Entry("f()", ""), ["  f() ✓"]),
-        (Entry("f()", " \n"), ["  f() ✓"]),
-        (Entry("f()"), ["  f() ⏳"]),
-        (Entry("f()", "ok\n"), ["  f() → ok"]),
-        (Entry("f()", "no", failed=True), ["  f() → ❌ no"]),
-        (Entry("f()", "", failed=True), ["  f() ❌"]),
-        (Entry("f()", None, failed=True), ["  f() ❌"]),
-        (Entry("f()", "a\nb", failed=True), ["  f()", "    ❌ a", "    b"]),
-        (Entry("f()", "a\n\nb"), ["  f()", "    a", "", "    b"]),
-        (Entry("f()", "1\n2\n3"), ["  f()", "    1", "    2", "    3"]),
-        (Entry("f()", "1\n2\n3\n4"), ["  f()", "    1", "    2", "    3", "    ... (1 more line)"]),
+        (GroupedCall("f()", ""), ["  f() ✓"]),
+        (GroupedCall("f()", " \n"), ["  f() ✓"]),
+        (GroupedCall("f()"), ["  f() ⏳"]),
+        (GroupedCall("f()", "ok\n"), ["  f() → ok"]),
+        (GroupedCall("f()", "no", failed=True), ["  f() → ❌ no"]),
+        (GroupedCall("f()", "", failed=True), ["  f() ❌"]),
+        (GroupedCall("f()", None, failed=True), ["  f() ❌"]),
+        (GroupedCall("f()", "a\nb", failed=True), ["  f()", "    ❌ a", "    b"]),
+        (GroupedCall("f()", "a\n\nb"), ["  f()", "    a", "", "    b"]),
+        (GroupedCall("f()", "1\n2\n3"), ["  f()", "    1", "    2", "    3"]),
         (
-            Entry("f()", "1\n2\n3\n4\n5… (truncated, 1.0MB)"),
+            GroupedCall("f()", "1\n2\n3\n4"),
+            ["  f()", "    1", "    2", "    3", "    ... (1 more line)"],
+        ),
+        (
+            GroupedCall("f()", "1\n2\n3\n4\n5… (truncated, 1.0MB)"),
             ["  f()", "    1", "    2", "    3", "    ... (truncated, 1.0MB)"],
         ),
-        (Entry("f()", "a… (truncated, 9.0KB)"), ["  f()", "    a", "    ... (truncated, 9.0KB)"]),
         (
-            Entry("f()", "… (truncated, 9.0KB)", failed=True),
+            GroupedCall("f()", "a… (truncated, 9.0KB)"),
+            ["  f()", "    a", "    ... (truncated, 9.0KB)"],
+        ),
+        (
+            GroupedCall("f()", "… (truncated, 9.0KB)", failed=True),
             ["  f()", "    ❌", "    ... (truncated, 9.0KB)"],
         ),
     ],
 )
-def test_an_entry_is_drawn_by_its_result(entry: Entry, lines: list[str]) -> None:
-    assert draw(Group([entry]))[1:] == lines
+def test_an_entry_is_drawn_by_its_result(entry: GroupedCall, lines: list[str]) -> None:
+    assert draw(CallGroup([entry]))[1:] == lines
 
 
 def test_a_result_is_inline_while_the_entry_fits() -> None:
     fits = "x" * (80 - len("  f() → "))
-    assert draw(Group([Entry("f()", fits)]))[1:] == [f"  f() → {fits}"]
-    assert draw(Group([Entry("f()", fits + "x")]))[1:] == ["  f()", f"    {fits}x"]
-    assert draw(Group([Entry("f()", fits + "x")]), width=81)[1:] == [f"  f() → {fits}x"]
+    assert draw(CallGroup([GroupedCall("f()", fits)]))[1:] == [f"  f() → {fits}"]
+    assert draw(CallGroup([GroupedCall("f()", fits + "x")]))[1:] == ["  f()", f"    {fits}x"]
+    assert draw(CallGroup([GroupedCall("f()", fits + "x")]), width=81)[1:] == [f"  f() → {fits}x"]
 
 
 def test_a_result_of_20_characters_is_always_inline() -> None:
     call = f"f({'x' * 100})"
-    assert draw(Group([Entry(call, "y" * 20)]))[1:] == [f"  {call} → {'y' * 20}"]
-    assert draw(Group([Entry(call, "y" * 21)]))[1:] == [f"  {call}", f"    {'y' * 21}"]
+    assert draw(CallGroup([GroupedCall(call, "y" * 20)]))[1:] == [f"  {call} → {'y' * 20}"]
+    assert draw(CallGroup([GroupedCall(call, "y" * 21)]))[1:] == [f"  {call}", f"    {'y' * 21}"]
 
 
 def test_blank_text_keeps_a_group_together_and_disappears() -> None:
-    a, b, c = Entry("a()"), Entry("b()"), Entry("c()")
+    a, b, c = GroupedCall("a()"), GroupedCall("b()"), GroupedCall("c()")
     assert group(["Hi.", "\n\n", a, "\n", "\n\n", b, "\n", "Then", " ", c, "\n"]) == [
         "Hi.",
         "\n\n",
-        Group([a, b]),
+        CallGroup([a, b]),
         "\n",
         "Then",
         " ",
-        Group([c]),
+        CallGroup([c]),
         "\n",
     ]
 
 
 def test_a_validation_is_never_merged() -> None:
-    a, b, checked = Entry("a()"), Entry("b()"), Validation("fine")
+    a, b, checked = GroupedCall("a()"), GroupedCall("b()"), Validation("fine")
     assert group([a, "\n", checked, checked, "\n", b]) == [
-        Group([a]),
+        CallGroup([a]),
         "\n",
         checked,
         checked,
         "\n",
-        Group([b]),
+        CallGroup([b]),
     ]
 
 
@@ -172,7 +180,7 @@ def test_a_validation_is_a_collapsible_of_its_own() -> None:
 
 
 def test_lines_say_what_their_parts_are() -> None:
-    lines = draw_lines(Group([Entry("f()", "no", failed=True), Entry("g()", "ok")]))
+    lines = draw_lines(CallGroup([GroupedCall("f()", "no", failed=True), GroupedCall("g()", "ok")]))
     assert lines[1] == (
         Styled("indent", "  "),
         Styled("call", "f()"),
@@ -183,14 +191,14 @@ def test_lines_say_what_their_parts_are() -> None:
 
 
 def test_shown_text_cannot_steer_a_terminal() -> None:
-    entry = Entry("f(a=\x1b]0;x\x07\n)", "\x1b[31mred\x1b[0m\tx\r\x9b2J\u202e")
-    assert draw(Group([entry]))[1:] == ["  f(a=�]0;x� )", "    red    x", "    �2J�"]
+    entry = GroupedCall("f(a=\x1b]0;x\x07\n)", "\x1b[31mred\x1b[0m\tx\r\x9b2J\u202e")
+    assert draw(CallGroup([entry]))[1:] == ["  f(a=�]0;x� )", "    red    x", "    �2J�"]
 
 
 PARTS = st.lists(
     st.one_of(
         st.sampled_from(["", " ", "\n", "prose", "more"]),
-        st.builds(Entry, st.text(), st.none() | st.text(), st.booleans()),
+        st.builds(GroupedCall, st.text(), st.none() | st.text(), st.booleans()),
         st.builds(Validation, st.text()),
     )
 )
@@ -198,18 +206,20 @@ PARTS = st.lists(
 
 @given(PARTS)
 def test_grouping_keeps_every_part_but_blanks_in_order(
-    parts: list[str | Entry | Validation],
+    parts: list[str | GroupedCall | Validation],
 ) -> None:
-    flat: list[str | Entry | Validation] = []
+    flat: list[str | GroupedCall | Validation] = []
     for part in group(parts):
-        flat += part.entries if isinstance(part, Group) else [part]
+        flat += part.entries if isinstance(part, CallGroup) else [part]
     assert [part for part in flat if not is_blank(part)] == [
         part for part in parts if not is_blank(part)
     ]
 
 
 @given(PARTS, st.booleans())
-def test_every_line_is_one_line(parts: list[str | Entry | Validation], expanded: bool) -> None:
+def test_every_line_is_one_line(
+    parts: list[str | GroupedCall | Validation], expanded: bool
+) -> None:
     for part in group(parts):
         if not isinstance(part, str):
             assert all(len(line.splitlines()) <= 1 for line in draw(part, expanded))

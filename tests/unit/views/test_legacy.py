@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callblocks.views.legacy import normalize_legacy
+from callblocks.views.chat.tool_blocks import normalize_legacy
 
 CALL = "🔧 **Tool Call:** `save_file(file_name=a.py)`"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from callblocks.model.specs import ToolSpec, ToolSpecs
+from callblocks.core.specs import ToolSpec, ToolSpecs
 from callblocks.parser import Parser
-from callblocks.views.listing import Listing
 from callblocks.views.rows import Row, plain
+from callblocks.views.text.listing import Listing
 from support.texts import EXAMPLES, cut, places
 
 

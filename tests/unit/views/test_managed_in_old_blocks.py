@@ -11,19 +11,18 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from callblocks.cli.chat_turn import event_line
-from callblocks.model.blocks import Block, Entry, Type
-from callblocks.model.outcomes import Failure, Outcome
-from callblocks.model.parts import text_of
-from callblocks.model.turn_events import CallEnded
-from callblocks.timeline.stamp import Stamp
+from callblocks.cli.chat.chat_turn import event_line
+from callblocks.core.blocks import Block, Entry, Type, text_of
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.turn_events import CallEnded
+from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.views.chat.timeline_chat import shown
+from callblocks.views.html.timeline_page import timeline_html
+from callblocks.views.markdown import timeline_markdown
 from callblocks.views.model_view.view import render
 from callblocks.views.replay import replayed
-from callblocks.views.timeline.chat import shown
-from callblocks.views.timeline.html import timeline_html
-from callblocks.views.timeline.markdown import timeline_markdown
-from callblocks.views.timeline.rows import chat_rows
-from callblocks.views.ui.messages import ui_messages
+from callblocks.views.terminal.timeline_rows import chat_rows
+from callblocks.views.ui.ai_sdk.messages import ui_messages
 
 STAMP = Stamp("turn_1", "c1", "ask", "2030-01-31T12:00:00Z")
 INNER = {"causes": [{"code": "far", "message": "no", "managed": True}], "managed": False}

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from callblocks.views.markdown_text import code_span, fenced, quoted
-from callblocks.views.safe import visible, visible_line
+from callblocks.views.markdown import code_span, fenced, quoted
+from callblocks.views.rows import visible, visible_line
 
 SIGNS = st.text(
     st.sampled_from("\\`*_{}[]()<>&~|$^=@:!#+-.1 \n\tax\r\u2028\x1b") | st.characters(), max_size=40

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.views.office_table import PartTable, part_rows
 from callblocks.views.rows import columns, plain
+from callblocks.views.terminal.tables import PartTable, part_rows
 
 
 def _lines(table: PartTable, width: int = 60) -> list[str]:

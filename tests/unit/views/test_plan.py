@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.runtime.approvals.book import ApprovalBook
-from callblocks.runtime.approving import Approving
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.progress import Judged
+from callblocks.approvals.book import ApprovalBook
+from callblocks.core.calls import Call
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.approval_gate import Approving
 from callblocks.runtime.runtime import Runtime
+from callblocks.runtime.turn_scope import Judged
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from callblocks.views.plan import explained_rows, how_to_allow, plan_rows
+from callblocks.views.terminal.summary import explained_rows, how_to_allow, plan_rows
 from support.lines import EVIL, harmless, lines
 from support.people import Person
 from support.running import call

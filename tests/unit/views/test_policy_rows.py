@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from callblocks.runtime.policy.check_policy import Finding
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.views.policy_rows import finding_rows, policy_rows
+from callblocks.policy.lint import Finding
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.views.terminal.tables import finding_rows, policy_rows
 from support.lines import EVIL, harmless, lines
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from callblocks.views.prose import Prose
 from callblocks.views.rows import plain
+from callblocks.views.terminal.terminal import Prose
 
 
 def test_markdown_keeps_its_marks_and_gets_weight() -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.blocks import TYPES, Block
-from callblocks.model.calls import Call, CheckedCall
-from callblocks.model.outcomes import Failure, Notice, Outcome
-from callblocks.model.turn_events import (
+from callblocks.core.blocks import TYPES, Block
+from callblocks.core.calls import Call, CheckedCall
+from callblocks.core.outcomes import Failure, Notice, Outcome
+from callblocks.core.turn_events import (
     CallAnswered,
     CallAsked,
     CallBegan,
@@ -24,8 +24,8 @@ from callblocks.model.turn_events import (
     TurnEvent,
 )
 from callblocks.views.replay import replayed
-from callblocks.views.ui.chunks import VERSIONS
-from callblocks.views.ui.stream import UiStream
+from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS
 from support.recording import Session, a_session
 from support.talks import TS, a_talk, called, entries, failed, gave, said
 from support.ui_check import check

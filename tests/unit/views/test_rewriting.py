@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callblocks.core.errors import Unwritable
 from callblocks.dialects import dialects
-from callblocks.model.errors import Unwritable
 from callblocks.parser import convert, parse
-from callblocks.views.rewriting import rewrite
+from callblocks.views.text.rewrite import rewrite
 from support.soup import soup
 
 FENCE = "```tool save c1\ninput:\n  path: a.txt\n  text: |\n    one\n    two\n```\n"

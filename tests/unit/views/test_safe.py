@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.views.safe import visible, visible_line
+from callblocks.views.rows import visible, visible_line
 
 any_text = st.text(st.characters(codec=None))
 

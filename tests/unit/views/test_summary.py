@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.model.failures import FAILURES
-from callblocks.model.outcomes import Artifact, Failure, Notice, Outcome
-from callblocks.views.summary import REFUSALS, cut_rows, summary_rows
+from callblocks.core.outcomes import FAILURES, Artifact, Failure, Notice, Outcome
+from callblocks.views.terminal.summary import REFUSALS, cut_rows, summary_rows
 from support.lines import EVIL, harmless, lines
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from callblocks.parser import parse
-from callblocks.views.chat import Chat
+from callblocks.views.chat.chat import Chat
 from callblocks.views.rows import Row, plain
-from callblocks.views.terminal import Terminal
+from callblocks.views.terminal.terminal import Terminal
 
 CALLS = """Two files.
 

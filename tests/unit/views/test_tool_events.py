@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.model.shown import escape_prose, unescape_call, unescape_result
-from callblocks.views.tool_events import (
+from callblocks.core.call_text import escape_prose, unescape_call, unescape_result
+from callblocks.views.chat.tool_blocks import (
     MAX_TOOL_RESULT_DISPLAY_CHARS,
     MAX_TRACE_ENTRIES,
     MAX_TRACE_RESULT_CHARS,

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from callblocks.core.errors import Unsupported
 from callblocks.dialects import dialects
 from callblocks.dialects.tool_fence import ToolFence
-from callblocks.model.errors import Unsupported
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from callblocks.views.tool_table import about_tool, tool_table
+from callblocks.views.terminal.tables import about_tool, tool_table
 from support.lines import EVIL, harmless, lines
 
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from callblocks.model.calls import Call
-from callblocks.model.turn_events import CallEnded, CallWritten, Said, TurnEvent
-from callblocks.model.turn_events import Thought as Thinks
-from callblocks.views.chat import Broken, Chat, Item, Thought
-from callblocks.views.grouping import Group
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import CallEnded, CallWritten, Said, TurnEvent
+from callblocks.core.turn_events import Thought as Thinks
+from callblocks.views.chat.chat import BrokenBlock, Chat, Item, ThoughtLine
+from callblocks.views.chat.groups import CallGroup
+from callblocks.views.chat.turn_chat import TurnChat, events_of
 from callblocks.views.rows import plain
-from callblocks.views.terminal import Terminal
-from callblocks.views.turn_chat import TurnChat, events_of
+from callblocks.views.terminal.terminal import Terminal
 from support.turns import a_turn, called, ended
 
 
@@ -22,7 +22,7 @@ def groups(items: list[Item]) -> list[list[tuple[str, str | None, bool]]]:
     return [
         [(entry.call, entry.result, entry.failed) for entry in item.entries]
         for item in items
-        if isinstance(item, Group)
+        if isinstance(item, CallGroup)
     ]
 
 
@@ -32,8 +32,8 @@ def test_a_turn_is_shown_like_a_text() -> None:
     assert groups(items) == [
         [("add(a=1)", "", False), ("plot()", '{"n": 1}', False), ("no_such_tool()", failure, True)]
     ]
-    assert [item.text for item in items if isinstance(item, Thought)] == ["Let me see."]
-    assert [item.code for item in items if isinstance(item, Broken)] == [
+    assert [item.text for item in items if isinstance(item, ThoughtLine)] == ["Let me see."]
+    assert [item.code for item in items if isinstance(item, BrokenBlock)] == [
         "tool-fence.yaml",
         "tool-fence.unclosed",
     ]

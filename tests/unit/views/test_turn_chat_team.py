@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from hypothesis import given
 
-from callblocks.model.events import CallResult, Event, Text
-from callblocks.model.turn_events import (
+from callblocks.core.events import CallResult, Event, Text
+from callblocks.core.turn_events import (
     CallAsked,
     CallBroken,
     CallOpened,
@@ -17,10 +17,10 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
-from callblocks.views.chat import Chat, Speaker
+from callblocks.views.chat.chat import Chat, Speaker
+from callblocks.views.chat.turn_chat import Shown, TurnChat, events_of
 from callblocks.views.rows import plain
-from callblocks.views.terminal import Terminal
-from callblocks.views.turn_chat import Shown, TurnChat, events_of
+from callblocks.views.terminal.terminal import Terminal
 from support.turns import team_turns
 
 END = TurnEnded(turn="turn_1", status="answered")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callblocks.views.ui_stream import create_stream_chunks, parse_markdown_into_chunks
+from callblocks.views.text.spec_functions import create_stream_chunks, parse_markdown_into_chunks
 
 WEATHER = """I looked up the weather forecast.
 

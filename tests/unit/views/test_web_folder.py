@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.model.errors import CallblocksError
-from callblocks.views import web_folder as module
-from callblocks.views.web_folder import web_folder
+from callblocks.core.errors import CallblocksError
+from callblocks.views.html import page_markdown as module
+from callblocks.views.html.page_markdown import web_folder
 
 
 def test_the_folder_has_the_styles() -> None:

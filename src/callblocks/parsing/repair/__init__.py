@@ -1,9 +1,5 @@
-"""Repair: readers for the mistakes that models make in JSON and in Python calls.
+"""Repairs of whole calls that are not quite JSON or Python, each with the code of a problem.
 
-A repair runs only on text whose end is known, after the strict reader has failed, and each repair
-is reported by a code (`repaired-quotes`, …). A repair never invents a value: where two readings are
-possible, the text is `Unrepairable` and becomes malformed.
-
-`tolerant` reads one value, `strings` its strings, `calls` a row of call objects, `keywords` and
-`python_quotes` calls in Python; `brackets` finds the end of text that is not quite JSON.
+calls.py takes a text that is over and returns the call objects in it; brackets.py finds where open
+brackets close again. A repair never invents a value. May import: core, parsing.values.
 """

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from callblocks.parsing.json_scan import Halt, ScanState
+from callblocks.parsing.values.json_scan import Halt, ScanState
 
 __all__ = ("Brackets", "PythonBrackets")
 

@@ -19,9 +19,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from callblocks.model.calls import Span
-from callblocks.parsing.json_value import read_json, read_json_at
-from callblocks.parsing.repair.tolerant import Tolerant, Unrepairable
+from callblocks.core.calls import Span
+from callblocks.parsing.values.json_text import read_json, read_json_at
+from callblocks.parsing.values.tolerant_json import Tolerant, Unrepairable
 
 __all__ = ("Broken", "Mended", "mend", "mend_value", "read_mended")
 

@@ -1,13 +1,6 @@
-"""Shapes: syntaxes that several dialects share. A dialect gives its markers and keys to a shape.
+"""Forms that several dialects share: a dialect gives markers, keys and quirks to one of them.
 
-    json_calls, row*      markers around call objects in JSON
-    named_json, named_*   a name between markers, then its input as JSON
-    xml_*, tags           calls and arguments in tags; `function_tags`, `invoke` and others on top
-    elements, trees       arguments in tags that are their names
-    python_calls          calls in Python; `python_marked` between markers
-    brace_calls           values in braces with a quote marker of their own
-    channels              messages with headers
-    action_lines          labels at line starts (ReAct)
-
-A shape has a dialect class, a reader for one block, and grammar rules. Start with json_calls.py.
+Call objects in JSON (json_calls.py, row.py), a name and JSON (named_json.py), arguments in tags
+(xml_parameters.py, tag_arguments.py, element_bodies.py), Python calls (python_marked.py), braces,
+channels and action lines. Start with json_calls.py. May import: core and the rest of parsing.
 """

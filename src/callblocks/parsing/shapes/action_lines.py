@@ -14,17 +14,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from callblocks.model.calls import Result
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.codes import GENERAL_CODES
-from callblocks.parsing.fences import END_OF_LINE
-from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.line_ends import line_start
-from callblocks.parsing.markers import Markers, Shape, line
-from callblocks.parsing.shapes.inputs import read_input
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.typed import typed
+from callblocks.core.calls import Result
+from callblocks.core.specs import ToolSpec
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.fences import END_OF_LINE
+from callblocks.parsing.engine.ids import GENERAL_CODES
+from callblocks.parsing.engine.markers import Markers, Shape, line, line_start
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.readers.announce import read_input
+from callblocks.parsing.values.json_scan import JsonScan, ScanState
+from callblocks.parsing.values.typed import typed
 
 __all__ = ("ACTIONS", "OBSERVATIONS", "read_action", "read_observation")
 

@@ -15,23 +15,23 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
-from callblocks.model.brief import brief
-from callblocks.model.calls import Call, Item
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.brace_rules import BraceRules, brace_text
-from callblocks.parsing.brace_values import BraceValues
-from callblocks.parsing.codes import GENERAL_CODES
+from callblocks.core.calls import Call, Item
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import ToolSpec
+from callblocks.core.text import brief
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import alt, lit, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.shapes.foreign_body import Bodies
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.turn_end import lone_markers
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.ids import GENERAL_CODES
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.openers import lone_markers
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.argument_rules import BraceRules, brace_text
+from callblocks.parsing.grammar.expressions import alt, lit, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.foreign_body import Bodies
+from callblocks.parsing.values.brace_values import BraceValues
+from callblocks.parsing.values.schema_shape import in_schema_order
 
 __all__ = ("BraceCalls",)
 

@@ -11,22 +11,102 @@ follows it, otherwise the line stays prose.
 
 from __future__ import annotations
 
-from callblocks.model.events import Reasoning, Text
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.codes import GENERAL_CODES
-from callblocks.parsing.json_scan import JsonScan, ScanState
-from callblocks.parsing.markers import Markers
-from callblocks.parsing.shapes.channel_header import (
-    CHANNEL,
-    MESSAGE,
-    START,
-    Header,
-    read_header,
-)
-from callblocks.parsing.shapes.inputs import raw_input, read_input
-from callblocks.parsing.stage import Reading
+import re
+from typing import NamedTuple
 
-__all__ = ("ENDS", "OPENERS", "TO", "read_message")
+from callblocks.core.events import Reasoning, Text
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.ids import GENERAL_CODES
+from callblocks.parsing.engine.markers import Markers
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.readers.announce import raw_input, read_input
+from callblocks.parsing.values.json_scan import JsonScan, ScanState
+
+__all__ = (
+    "CHANNEL",
+    "CHANNELS",
+    "CONSTRAIN",
+    "ENDS",
+    "MESSAGE",
+    "OPENERS",
+    "START",
+    "TO",
+    "Header",
+    "read_header",
+    "read_message",
+)
+
+# --- The header of a message in channels; its parts may stand in any order ---
+#
+#     <|start|>assistant to=functions.ls<|channel|>commentary <|constrain|>json<|message|>
+#
+# Models write parts twice, or leave them out. The last channel counts, and the last recipient that
+# is
+# a tool. Other words are `junk`: the caller decides whether a header with junk is one.
+
+START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
+CHANNELS = ("analysis", "commentary", "final")
+PEOPLE = ("assistant", "user", "system", "developer", "all")
+
+# The parts of a header, in the order of preference. The last alternative matches any other word, so
+# the whole header is covered and nothing is skipped silently.
+_PART = re.compile(
+    r"<\|start\|>(?P<role>[^\s<]*)"
+    rf"|<\|channel\|>\s?(?P<channel>{'|'.join(CHANNELS)})?"
+    r"|<\|constrain\|>\s?(?P<kind>[\w.+/-]*)"
+    r"|\bto=(?P<to>[^\s<]+)"
+    r"|(?P<word>json|code|text)\b"
+    r"|\s+"
+    r"|(?P<junk>[^\s<]+|<)"
+)
+_TOOL = "functions."
+
+
+class Header(NamedTuple):
+    """The parts of a header; `last` and `end` are the span of its last channel."""
+
+    role: str
+    channel: str
+    recipient: str
+    kind: str
+    junk: str
+    last: int
+    end: int
+
+    @property
+    def tool(self) -> str:
+        """The tool that the message is addressed to, or `""`."""
+        return "" if self.recipient in PEOPLE else self.recipient.removeprefix(_TOOL)
+
+    @property
+    def is_json(self) -> bool:
+        """True if the message must be JSON: functions take nothing else."""
+        return self.recipient.startswith(_TOOL) and self.kind in ("", "json")
+
+
+def read_header(text: str) -> Header:
+    """Read a header up to where its message begins."""
+    # A loop over parts and not one pattern for the whole header: with parts missing, doubled and in
+    # any order, that pattern would have an alternative per permutation. A person as recipient
+    # (`to=user`) never replaces a tool.
+    role, channel, recipient, kind, junk, last, end = "", "", "", "", "", 0, 0
+    for part in _PART.finditer(text):
+        what = part.lastgroup
+        found = part[what] if what else ""
+        if what == "role":
+            role = found or role
+        elif what in ("kind", "word"):
+            kind = found or kind
+        elif what == "junk":
+            junk = junk or found
+        elif what == "to":
+            recipient = found if not recipient or found not in PEOPLE else recipient
+        elif part[0].startswith(CHANNEL):
+            channel, last, end = found, part.start(), part.end()
+    return Header(role, channel, recipient, kind, junk, last, end)
+
+
+# --- Messages in channels, one after the other ---
 
 ENDS = ("<|end|>", "<|call|>", "<|return|>")
 # The rest of a header whose start stood in the prompt.

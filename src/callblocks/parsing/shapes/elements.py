@@ -9,10 +9,27 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias, cast
 
-__all__ = ("Elements", "read_elements")
+from callblocks.parsing.readers.announce import BadBody
+from callblocks.parsing.readers.tags import as_text
+from callblocks.parsing.values.schema_shape import Schemas, elements, kind, members
+from callblocks.parsing.values.typed import Typed, typed, types_of
+
+__all__ = (
+    "Elements",
+    "Nesting",
+    "Tree",
+    "grouped",
+    "joined",
+    "read_elements",
+    "read_tree",
+    "repeated_items",
+    "typed_members",
+    "typed_tree",
+    "write_tree",
+)
 
 _BLANKS = r"[ \t\r\n]{0,100}"
 _ATTRIBUTE = (
@@ -109,3 +126,175 @@ def _doubled(value: str, name: str) -> re.Match[str] | None:
     if value.count(f"</{name}>") <= value.count(f"<{name}>"):
         return None
     return re.search(rf"(?:\s*</{re.escape(name)}>)+\s*\Z", value)
+
+
+# --- Values nested in elements, read by their schema: objects by member, lists by item ---
+#
+# A list may also be written by repeating its own element, or with items of any one name. An object
+# whose members the schema does not name has the members that are written.
+
+
+def grouped(found: Iterable[tuple[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values of each key, in order."""
+    values: dict[str, list[Any]] = {}
+    for key, value in found:
+        values.setdefault(key, []).append(value)
+    return values
+
+
+def joined(whole: Any, parts: Iterable[Typed], *codes: str) -> Typed:
+    """Return a list or an object as a typed value, with the repairs of its parts."""
+    parts = list(parts)
+    repairs = dict.fromkeys((*codes, *(code for part in parts for code in part.repairs)))
+    return Typed(whole, all(part.fits for part in parts), tuple(repairs))
+
+
+def repeated_items(schema: object, document: object, key: str) -> object:
+    """Return the schema of the items of a repeated key; raise `BadBody` if it is no list."""
+    plain = Schemas(document).plain(schema)
+    items = [elements(one).rest for one in plain if kind(one) == "array"]
+    if not items and any(map(types_of, plain)):
+        raise BadBody("repeated-argument", f"{key!r:.60} is given twice")
+    return items[0] if items else True
+
+
+class Nesting(NamedTuple):
+    """A reader of nested values by the schemas of one document; `decode` decodes leaf text."""
+
+    document: object
+    escapes: bool
+    decode: Callable[[str], str]
+
+    def value(self, texts: list[str], schema: object, key: str, depth: int) -> Typed:
+        """Return the value of an element that was written once or repeatedly."""
+        if len(texts) > 1:
+            items = repeated_items(schema, self.document, key)
+            is_list = self._items(schema) is not None
+            return self._list(texts, items, depth, *(() if is_list else ("repaired-repeats",)))
+        (text,) = texts
+        if depth > 0 and text.lstrip().startswith("<"):
+            inner = self._inner(text, schema, depth - 1)
+            if inner is not None:
+                return inner
+        return typed(self.decode(text), schema, self.document, repair=True)
+
+    def _items(self, schema: object) -> object:
+        """Return the schema of list items if the schema allows a list; else None."""
+        plain = Schemas(self.document).plain(schema)
+        return next((elements(one).rest for one in plain if kind(one) == "array"), None)
+
+    def _inner(self, text: str, schema: object, depth: int) -> Typed | None:
+        """Return the object or list whose parts stand in elements, or None if it is none."""
+        # A list is tried before an object: items of one name could also be a member of that name.
+        # Text with anything but elements is no nested value, so `<b>bold</b> text` stays text.
+        items = self._items(schema)
+        if items is not None:
+            found = self._clean(text, lambda _: True)
+            if found and len({key for key, _ in found}) == 1:
+                return self._list([one for _, one in found], items, depth)
+        for plain in Schemas(self.document).plain(schema):
+            if kind(plain) == "object":
+                said = members(plain)
+                known = dict(said.known)
+                found = self._clean(text, known.__contains__ if known else lambda _: True)
+                if found:
+                    values = {
+                        key: self.value(written, known.get(key, True), key, depth)
+                        for key, written in grouped(found).items()
+                    }
+                    return joined({key: one.value for key, one in values.items()}, values.values())
+        return None
+
+    def _clean(self, text: str, is_key: Callable[[str], bool]) -> list[tuple[str, str]]:
+        """Return the elements of a text without anything else; `[]` otherwise."""
+        found, repairs = read_elements(text, is_key, escapes=self.escapes)
+        return [] if any(code != "misspelt-tag" for code, _ in repairs) else found
+
+    def _list(self, texts: list[str], items: object, depth: int, *codes: str) -> Typed:
+        values = [self.value([text], items, "item", depth) for text in texts]
+        return joined([value.value for value in values], values, *codes)
+
+
+# --- Values as trees of elements: objects by member, lists by `item`, everything else as text ---
+
+# Text, or a list of named elements.
+Tree: TypeAlias = "str | list[tuple[str, Tree]]"
+
+
+def read_tree(text: str, tag: re.Pattern[str], depth: int) -> list[tuple[str, Tree]]:
+    """Read a text into a tree; `tag` matches a tag, with groups for its slash and its name."""
+    # A stack of open elements instead of recursion, so that depth is only limited by `depth`.
+    open_: list[tuple[str, list[tuple[str, Tree]]]] = [("", [])]
+    at = 0
+    for found in tag.finditer(text):
+        between, at = text[at : found.start()], found.end()
+        name, inside = open_[-1]
+        if not found[1]:
+            _check_blank(between)
+            if len(open_) > depth:
+                raise BadBody("too-deep", f"more than {depth} levels")
+            open_.append((found[2], []))
+        elif found[2] != name:
+            raise BadBody("missing-closer", f"</{found[2]}> closes nothing here")
+        else:
+            open_.pop()
+            if inside:
+                _check_blank(between)
+            open_[-1][1].append((name, inside or between))
+    if len(open_) > 1:
+        raise BadBody("missing-closer", f"</{open_[-1][0]}> is missing")
+    _check_blank(text[at:])
+    return open_[0][1]
+
+
+def _check_blank(text: str) -> None:
+    if text.strip():
+        raise BadBody("stray-text", f"{text.strip()!r:.60}")
+
+
+def typed_tree(tree: Tree, schema: object, document: object) -> Typed:
+    """Return a tree as a value of its schema; without a schema, leaves are text."""
+    if isinstance(tree, str):
+        return typed(tree, schema, document, repair=True)
+    plain = Schemas(document).plain(schema)
+    lists = [elements(one).rest for one in plain if kind(one) == "array"]
+    objects = [members(one).known for one in plain if kind(one) == "object"]
+    names = {name for name, _ in tree}
+    if names == {"item"} and (lists or not objects):
+        rest = lists[0] if lists else True
+        items = [typed_tree(inner, rest, document) for _, inner in tree]
+        return joined([item.value for item in items], items)
+    known = next((dict(one) for one in objects if one.keys() >= names), dict[str, object]())
+    values = typed_members(tree, known, document)
+    return joined({name: one.value for name, one in values.items()}, values.values())
+
+
+def typed_members(
+    tree: list[tuple[str, Tree]], known: Mapping[str, object], document: object
+) -> dict[str, Typed]:
+    """Return the members of an object; a repeated one is a list."""
+    return {
+        name: _member(name, given, known.get(name, True), document)
+        for name, given in grouped(tree).items()
+    }
+
+
+def _member(name: str, given: list[Tree], schema: object, document: object) -> Typed:
+    if len(given) == 1:
+        return typed_tree(given[0], schema, document)
+    items = repeated_items(schema, document, name)
+    values = [typed_tree(one, items, document) for one in given]
+    return joined([one.value for one in values], values, "repaired-repeats")
+
+
+def write_tree(dialect: str, key: str, value: Any, prefix: str) -> str:
+    """Return a value as an element; `prefix` stands before each tag."""
+    if isinstance(value, dict) and value:
+        pairs = cast("dict[str, Any]", value).items()
+        inner = "".join(write_tree(dialect, name, one, prefix) for name, one in pairs)
+    elif isinstance(value, list) and value:
+        items = cast("list[Any]", value)
+        inner = "".join(write_tree(dialect, "item", one, prefix) for one in items)
+    else:
+        inner = as_text(dialect, value)
+    return f"{prefix}<{key}>{inner}{prefix}</{key}>"

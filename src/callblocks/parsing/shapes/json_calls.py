@@ -14,27 +14,29 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, ClassVar
 
-from callblocks.model.calls import Call, Item
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing import json_rules as rules
-from callblocks.parsing.block import Block, Refused
+from callblocks.core.calls import Call, Item
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import Expr, alt, lit, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.schema_rules import input_rule
-from callblocks.parsing.shapes.dumping import dumps
-from callblocks.parsing.shapes.foreign_body import Bodies, stands_python_list
-from callblocks.parsing.shapes.keys import Keys
-from callblocks.parsing.shapes.row import Row
-from callblocks.parsing.shapes.row_reader import RowReader
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.turn_end import lone_markers
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.openers import lone_markers
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar import json_rules as rules
+from callblocks.parsing.grammar.argument_rules import input_rule
+from callblocks.parsing.grammar.expressions import Expr, alt, lit, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.call_keys import Keys
+from callblocks.parsing.readers.foreign_body import Bodies, stands_python_list
+from callblocks.parsing.readers.row import CallRow, RowReader
+from callblocks.parsing.values.json_text import dumps
+from callblocks.parsing.values.schema_shape import in_schema_order
 
-__all__ = ("JsonCalls",)
+__all__ = (
+    "CommandCalls",
+    "JsonCalls",
+)
 
 _BLANKS = "[ \\t\\r\\n]{0,100}"
 _FENCE = Markers("```")
@@ -85,16 +87,16 @@ class JsonCalls(Dialect):
         }
 
     @cached_property
-    def row(self) -> Row:
+    def row(self) -> CallRow:
         """The syntax of the row of calls."""
         return self._make_row(sure=True)
 
     @cached_property
-    def _unsure_row(self) -> Row:
+    def _unsure_row(self) -> CallRow:
         return self._make_row(sure=False)
 
-    def _make_row(self, *, sure: bool) -> Row:
-        return Row(
+    def _make_row(self, *, sure: bool) -> CallRow:
+        return CallRow(
             self.keys,
             self.opening,
             self.closing,
@@ -145,7 +147,7 @@ class JsonCalls(Dialect):
         """Return whether the marker that opened the block makes calls certain."""
         return block.marker.endswith(self.opening)
 
-    def row_of(self, block: Block, sure: bool) -> Row:
+    def row_of(self, block: Block, sure: bool) -> CallRow:
         """Return the syntax of the row behind the marker that opened the block."""
         return self.row if sure else self._unsure_row
 
@@ -228,3 +230,72 @@ class JsonCalls(Dialect):
         first, *rest = (rules.pair(grammar, rules.key(key), rule) for key, rule in members.items())
         listed = seq(first, *(seq(rules.comma(grammar), member) for member in rest))
         return rules.bracketed(grammar, "{}", listed, may_be_empty=False)
+
+
+# --- The syntax of Cohere's Command models: a JSON array of calls between markers, cited answers
+# ---
+#
+#     <|START_ACTION|>[
+#         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
+#     ]<|END_ACTION|>
+#     <|START_RESPONSE|>It is <co>mild</co: 0:[1]>.<|END_RESPONSE|>
+#
+# The markers of an answer and of its citations are markup.
+
+CITES, CITED = "<co>", Shape((*map(re.escape, "</co:"), "[^<>]{0,100}", ">"))
+CITATION = Markers(CITED, "<", "\n\n")
+
+
+class CommandCalls(JsonCalls):
+    """`<|START_ACTION|>`, an array of calls, `<|END_ACTION|>`."""
+
+    name = "cohere_command"
+    summary = "a JSON array of calls between <|START_ACTION|> and <|END_ACTION|>"
+    syntax = (
+        '<|START_ACTION|>[\n    {"tool_call_id": ID, "tool_name": NAME, "parameters": '
+        "{KEY: VALUE}}\n]<|END_ACTION|>"
+    )
+    rules = (
+        "Between `<|START_ACTION|>` and `<|END_ACTION|>` stands one JSON array with all calls.",
+        "Each call is an object: `tool_call_id` is its number as a string, `tool_name` the tool's "
+        "name, `parameters` an object with its input.",
+    )
+    opening = ("<|START_ACTION|>",)
+    closing = ("<|END_ACTION|>",)
+    keys = Keys(
+        name=("tool_name", "name"),
+        input=("parameters", "arguments"),
+        id="tool_call_id",
+        id_first=True,
+    )
+    frame = ("[\n    ", ",\n    ", "\n]")
+    together = True
+    hidden = (
+        *("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>", CITES),
+        "<|CHATBOT_TOKEN|>",
+    )
+    hidden_shapes = (CITED,)
+    keeps_ids = True
+    reasoning = (("<|START_THINKING|>", "<|END_THINKING|>"),)
+    reasoning_breaks = ("<|START_RESPONSE|>", "<|START_TEXT|>")
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        # No other dialect has these markers, so they are markup in a guessed dialect, too.
+        more = () if setting.alone else (*self.hidden, *self.hidden_shapes)
+        return (*super().openers(setting), *more)
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if block.opening == CITES and not block.stage.alone:
+            return _read_citation(block)
+        return super().read(block)
+
+
+def _read_citation(block: Block) -> Reading[Refused | None]:
+    """Read `<co>` as a citation if a citation's end follows; any text may have such a tag."""
+    start = block.offset
+    _, end = yield from block.until(CITATION)
+    if not end.startswith("</co"):
+        at = block.offset - len(end)
+        return block.refuse(until=at, expected="the end of a citation", at=at)
+    block.give_back(start)
+    return block.markup()

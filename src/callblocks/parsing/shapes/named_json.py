@@ -12,22 +12,22 @@ from functools import cached_property
 from itertools import groupby
 from typing import ClassVar
 
-from callblocks.model.calls import Call, Item
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.block import Block, Refused
+from callblocks.core.calls import Call, Item
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.expressions import Expr, alt, lit, seq
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.schema_rules import input_rule
-from callblocks.parsing.shapes.dumping import dumps
-from callblocks.parsing.shapes.foreign_body import Bodies
-from callblocks.parsing.shapes.named_reader import Head, Named, NamedReader
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.turn_end import lone_markers
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.openers import lone_markers
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.argument_rules import input_rule
+from callblocks.parsing.grammar.expressions import Expr, alt, lit, seq
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.foreign_body import Bodies
+from callblocks.parsing.readers.named_reader import Head, Named, NamedReader
+from callblocks.parsing.values.json_text import dumps
+from callblocks.parsing.values.schema_shape import in_schema_order
 
 __all__ = ("NAME", "NamedJson")
 

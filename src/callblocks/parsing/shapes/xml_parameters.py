@@ -24,32 +24,143 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, ClassVar
 
-from callblocks.model.calls import Call, Item, Result
-from callblocks.model.errors import Unwritable
-from callblocks.model.specs import ToolSpec
-from callblocks.parsing.arguments import plain_values, problems_of, schema_of, typed_argument
-from callblocks.parsing.block import Block, Refused
+from callblocks.core.calls import Call, Item, Result
+from callblocks.core.errors import Unwritable
+from callblocks.core.specs import ToolSpec
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.grammar import Grammar
-from callblocks.parsing.line_ends import without_line_ends
-from callblocks.parsing.markers import Shape
-from callblocks.parsing.schema_order import in_schema_order
-from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.shapes.foreign_body import Bodies
-from callblocks.parsing.shapes.nested import joined, repeated_items
-from callblocks.parsing.shapes.tags import Tag, attributes, begun, tag_start
-from callblocks.parsing.shapes.xml_bodies import ReadsBodies
-from callblocks.parsing.shapes.xml_call import XmlCall
-from callblocks.parsing.shapes.xml_form import XmlForm, as_text
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Shape, without_line_ends
+from callblocks.parsing.engine.openers import lone_markers
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.grammar.argument_rules import json_rule
+from callblocks.parsing.grammar.expressions import (
+    EMPTY,
+    Expr,
+    alt,
+    chars,
+    lit,
+    many,
+    opt,
+    seq,
+    until,
+)
+from callblocks.parsing.grammar.grammar import Grammar
+from callblocks.parsing.grammar.json_rules import strings_without
+from callblocks.parsing.loop import Setting
+from callblocks.parsing.readers.announce import BadBody
+from callblocks.parsing.readers.foreign_body import Bodies
+from callblocks.parsing.readers.tags import (
+    TYPES,
+    Tag,
+    XmlForm,
+    XmlTags,
+    as_text,
+    attributes,
+    begun,
+    tag_start,
+)
+from callblocks.parsing.shapes.elements import joined, repeated_items
+from callblocks.parsing.shapes.xml_call import ReadsBodies, XmlCall
 from callblocks.parsing.shapes.xml_reader import XmlReader
-from callblocks.parsing.shapes.xml_rules import xml_rules
-from callblocks.parsing.shapes.xml_tags import XmlTags
-from callblocks.parsing.stage import Reading
-from callblocks.parsing.turn_end import lone_markers
-from callblocks.parsing.typed import Typed, type_name, typed
+from callblocks.parsing.values.schema_shape import Plain, Schemas, in_schema_order
+from callblocks.parsing.values.typed import (
+    Typed,
+    plain_values,
+    problems_of,
+    schema_of,
+    type_name,
+    typed,
+    typed_argument,
+    types_of,
+)
 
-__all__ = ("XmlParameters",)
+__all__ = (
+    "XmlParameters",
+    "argument_rule",
+    "arguments_rule",
+    "xml_rules",
+)
+
+# --- The grammar of a dialect of tags: prose without opening tags, and calls of known tools ---
+
+
+def xml_rules(grammar: Grammar, shape: XmlParameters, tools: Sequence[ToolSpec]) -> None:
+    """Add the rule `root`."""
+    form = shape.form
+    ends = (shape.value_end_of(key).strip() for tool in tools for key in tool.properties)
+    if markers := [*dict.fromkeys(ends)]:
+        strings_without(grammar, markers)
+    number = seq(lit(form.number), many(chars("0-9"), least=1)) if form.number else EMPTY
+    calls = [
+        seq(
+            lit(shape.head_of(tool.name)),
+            number,
+            lit(form.head[1]),
+            arguments_rule(grammar, shape, tool),
+            lit(shape.tail_of(tool.name)),
+        )
+        for tool in tools
+    ]
+    call = grammar.rule("call", alt(*calls))
+    row = grammar.row(call) if form.shared else call
+    block = grammar.rule("block", seq(lit(form.wrapper[0]), row, lit(form.wrapper[1])))
+    grammar.text(shape.openings(grammar.known or tools), block)
+
+
+def arguments_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec) -> Expr:
+    """Return a rule for the arguments of a tool in their order; optional ones may be missing."""
+    parts: list[Expr] = []
+    for key in tool.properties:
+        argument = argument_rule(grammar, shape, tool, key)
+        parts.append(argument if key in tool.required else opt(argument))
+    return seq(*parts)
+
+
+def argument_rule(grammar: Grammar, shape: XmlParameters, tool: ToolSpec, key: str) -> Expr:
+    """Return a rule for an argument: text if the schema allows a string, else JSON."""
+    form, written = shape.form, shape.written_name(key)
+    plain = Schemas(tool.parameters).plain(schema_of(tool, key)) or [{}]
+    ways = [(one, kind) for one in plain for kind in sorted(types_of(one)) or TYPES]
+    if not form.marks and any(kind == "string" for _, kind in ways):
+        # Without a type in the tag, a number and its text look the same: a schema that allows a
+        # string then allows any text.
+        ways = [(one, kind) for one, kind in ways if kind == "string"]
+    if shape.nests:
+        # Nested tags are constrained like text: only up to the closing tag of the argument.
+        ways = [(one, "string" if kind in ("array", "object") else kind) for one, kind in ways]
+    label = f"{tool.name}-{key}"
+    return alt(
+        *(
+            seq(
+                lit(form.opening(written, kind)),
+                _value(grammar, shape.value_end_of(key), one, kind, label, tool.parameters),
+            )
+            for one, kind in ways
+        )
+    )
+
+
+def _value(
+    grammar: Grammar, end: str, plain: Plain, kind: str, label: str, document: object
+) -> Expr:
+    """Return a rule for a value of one type, and the tag that ends it."""
+    choices = [plain["const"]] if "const" in plain else plain.get("enum") or ()
+    chosen = [value for value in choices if type_name(value) == kind]
+    if kind == "string" and chosen:
+        return seq(alt(*(lit(word) for word in chosen)), lit(end))
+    if kind == "string":
+        return seq(grammar.once(f"text{end}", lambda: _text(end)), lit(end[len(end.rstrip()) :]))
+    schema = {"enum": chosen} if chosen else {**plain, "type": kind}
+    return seq(json_rule(grammar, schema, label, document), lit(end))
+
+
+def _text(end: str) -> Expr:
+    """Return a rule for any text up to the tag; a newline before the tag is part of it."""
+    whole, tag = end.rstrip(), end.strip()
+    return until([whole], [tag] if tag != whole else [])
+
+
+# --- Calls whose arguments stand in tags, each value as text ---
 
 _NAMED = re.compile(r"<[^\s=<>]+=\s*(.*?)\s*(?:/?>|\n|\Z)", re.DOTALL)
 _CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callblocks.parsing.block import Block, Refused
-from callblocks.parsing.shapes.bad_body import BadBody
-from callblocks.parsing.stage import Reading
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.readers.announce import BadBody
 
 if TYPE_CHECKING:
     from callblocks.parsing.shapes.xml_parameters import XmlParameters

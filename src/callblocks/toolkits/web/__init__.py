@@ -1,9 +1,5 @@
-"""Web: search by engines, and reading of pages.
+"""The web: searching it by engines, and reading its pages.
 
-`searching.py` sends a query to the configured engines and fuses their ranked lists; each engine is
-an adapter (brave.py, tavily.py, searxng.py). `fetching.py` reads one page through the guarded
-client, `robots.txt` and a cache. Everything that comes from here is foreign text and taints the
-turn.
-
-Start with tools.py. May import: model, tools, runtime.net.
+web_tools.py has the tools; engines.py has an adapter for each search engine; fetch.py reads many
+pages at once and obeys robots.txt.
 """

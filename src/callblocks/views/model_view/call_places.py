@@ -31,19 +31,18 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
+from callblocks.core.blocks import ESCAPE
+from callblocks.core.events import CallResult, CallStarted, Event
+from callblocks.core.specs import ToolSpec, ToolSpecs, specs_by_name
 from callblocks.dialects import dialects
-from callblocks.model.events import CallResult, CallStarted, Event
-from callblocks.model.parts import ESCAPE
-from callblocks.model.specs import ToolSpec, ToolSpecs, specs_by_name
 from callblocks.parser import parse
-from callblocks.parsing.block import Block
 from callblocks.parsing.dialect import with_fallbacks
+from callblocks.parsing.engine.block import Block, Reader
+from callblocks.parsing.engine.markers import Markers
+from callblocks.parsing.engine.openers import Openers, Setting
+from callblocks.parsing.engine.parse_state import Keep, ParseState, Speak
 from callblocks.parsing.fallbacks import Sibling
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.markers import Markers
-from callblocks.parsing.openers import Openers, Setting
-from callblocks.parsing.reader import Reader
-from callblocks.parsing.stage import Keep, Speak, Stage
 
 __all__ = ("ToolsAtHand", "acting_places", "all_places", "fenced_places")
 
@@ -141,7 +140,7 @@ class _Acts(Exception):
     """An answer, no error: the block names a tool at hand, or is the result of a call."""
 
 
-class _Trial(Stage):
+class _Trial(ParseState):
     """One block of a text, read from a place on."""
 
     def __init__(self, text: str, at: int, tools: ToolsAtHand, way: _Way) -> None:

@@ -20,11 +20,10 @@ import re
 from functools import cache, lru_cache
 from typing import Any, cast
 
+from callblocks.core.blocks import Block
+from callblocks.core.json_values import json_text
 from callblocks.dialects import dialects
-from callblocks.model.blocks import Block
-from callblocks.timeline.plain_json import json_text
-from callblocks.views.model_view.neutral import Neutral
-from callblocks.views.model_view.reserved import HIDDEN
+from callblocks.views.model_view.neutral import HIDDEN, Neutral
 
 __all__ = (
     "digest_of",

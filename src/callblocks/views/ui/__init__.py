@@ -1,1 +1,1 @@
-"""A turn as an AI SDK client reads it."""
+"""A turn as clients of user interfaces read it; one folder for each protocol."""

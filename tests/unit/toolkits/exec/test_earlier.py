@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.toolkits.exec import earlier
-from callblocks.toolkits.exec.earlier import left_behind
+from callblocks.toolkits.exec import workdir as earlier
+from callblocks.toolkits.exec.workdir import left_behind
 
 EARLIER = ("turn_3", "turn_2", "turn_1")
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from callblocks import Registry, parse
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.files.root import Root
-from callblocks.runtime.progress import Progress, Said
-from callblocks.runtime.running import RunLimits
-from callblocks.runtime.sandbox.sandbox import Ended, Job, Missing, OnOutput, Sandbox
-from callblocks.toolkits.exec.places import WorkspacePlace
-from callblocks.toolkits.exec.tools import ExecLimits, exec_tools
+from callblocks.core.outcomes import Outcome
+from callblocks.guard.files.root import Root
+from callblocks.guard.sandbox.sandbox import Job, JobEnd, Missing, OnOutput, Sandbox
+from callblocks.runtime.run_call import RunLimits
+from callblocks.runtime.turn_scope import Progress, ToolShowed
+from callblocks.toolkits.exec.exec_tools import ExecLimits, exec_tools
+from callblocks.toolkits.exec.workdir import WorkspacePlace
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from support.executing import (
@@ -51,11 +51,11 @@ class Staged:
     name = "staged"
     holds = ()
 
-    def __init__(self, ended: Ended) -> None:
+    def __init__(self, ended: JobEnd) -> None:
         self.ended = ended
         self.jobs: list[Job] = []
 
-    async def run(self, job: Job, on_output: OnOutput | None = None) -> Ended:
+    async def run(self, job: Job, on_output: OnOutput | None = None) -> JobEnd:
         self.jobs.append(job)
         return self.ended
 
@@ -181,7 +181,7 @@ def test_what_runs_is_shown_step_by_step(session: Session):
     heard: list[Progress] = []
     code = "print('first')\nfor n in range(5000): print(n)\nopen('files/a', 'w').write('a')"
     execute(session, code, "a", "b", listen=heard.append)
-    said = [one.text for one in heard if isinstance(one, Said)]
+    said = [one.text for one in heard if isinstance(one, ToolShowed)]
     assert "4999\n… 5,001 lines, " in "".join(said)
     assert said[-2:] == [
         "file 1 of 2: turn_1/files/a (1B)\n",
@@ -201,19 +201,19 @@ def test_both_ends_of_much_output_are_kept(session: Session):
 
 @pytest.mark.parametrize("attached", [False, True])
 def test_files_of_others_taint_the_turn(session: Session, attached: bool):
-    from callblocks.runtime.turn import Turn
+    from callblocks.runtime.turn_scope import Turn
 
     if attached:
         session.recorder.attach("turn_0", "given.txt", b"do as I say")
     turn = Turn("turn_1")
-    staged = Staged(Ended(exit_code=0))
+    staged = Staged(JobEnd(exit_code=0))
     given = call(PYTHON, code="1", contract=["a"])
     run_one(code_tools(session, find=staged.find), given, policy=ALLOW_CODE, turn=turn)
     assert bool(turn.tainted) is attached
 
 
 def test_a_call_asks_for_limits_and_gets_them_within_bounds(session: Session):
-    staged = Staged(Ended(exit_code=0))
+    staged = Staged(JobEnd(exit_code=0))
     bounds = ExecLimits(seconds=5, memory=64 << 20, processes=7, files=1 << 20)
     asked = {"timeout": 300, "memory_mb": 2048}
     run(session, "1", "a", find=staged.find, limits=bounds, input=asked)
@@ -227,20 +227,20 @@ def test_a_call_asks_for_limits_and_gets_them_within_bounds(session: Session):
 @pytest.mark.parametrize(
     ("ended", "code", "words"),
     [
-        (Ended(exit_code=0), "", ""),
-        (Ended(exit_code=3), "execution_failed", "exit code 3"),
-        (Ended(exit_code=139, signal="SIGSEGV"), "execution_failed", "killed by SIGSEGV"),
-        (Ended(exit_code=137, out_of_memory=True), "out_of_memory", "512.0MB"),
-        (Ended(exit_code=1, out_of_processes=True), "out_of_processes", "64 processes"),
-        (Ended(out_of_disk=True), "out_of_disk", "256.0MB"),
-        (Ended(timed_out=True), "timeout", "stopped after 60 s"),
-        (Ended(exit_code=124, seconds=60.1), "timeout", "stopped after 60 s"),
-        (Ended(exit_code=137, seconds=62.1), "timeout", "stopped after 60 s"),
-        (Ended(exit_code=124, seconds=2), "execution_failed", "exit code 124"),
-        (Ended(exit_code=0, copied=False), "sandbox_failed", "20,000 files: it is too large"),
+        (JobEnd(exit_code=0), "", ""),
+        (JobEnd(exit_code=3), "execution_failed", "exit code 3"),
+        (JobEnd(exit_code=139, signal="SIGSEGV"), "execution_failed", "killed by SIGSEGV"),
+        (JobEnd(exit_code=137, out_of_memory=True), "out_of_memory", "512.0MB"),
+        (JobEnd(exit_code=1, out_of_processes=True), "out_of_processes", "64 processes"),
+        (JobEnd(out_of_disk=True), "out_of_disk", "256.0MB"),
+        (JobEnd(timed_out=True), "timeout", "stopped after 60 s"),
+        (JobEnd(exit_code=124, seconds=60.1), "timeout", "stopped after 60 s"),
+        (JobEnd(exit_code=137, seconds=62.1), "timeout", "stopped after 60 s"),
+        (JobEnd(exit_code=124, seconds=2), "execution_failed", "exit code 124"),
+        (JobEnd(exit_code=0, copied=False), "sandbox_failed", "20,000 files: it is too large"),
     ],
 )
-def test_each_end_has_its_code(session: Session, ended: Ended, code: str, words: str):
+def test_each_end_has_its_code(session: Session, ended: JobEnd, code: str, words: str):
     outcome = run(session, "1", "a", find=Staged(ended).find)
     assert (outcome.error.code if outcome.error else "") == code
     assert words in (outcome.error.message if outcome.error else "")

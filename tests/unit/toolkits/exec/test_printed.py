@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.toolkits.exec.printed import Printed
+from callblocks.toolkits.exec.run_code import Printed
 from callblocks.tools.context import Context
 
 

@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.runtime.net.response import Hop, Response
-from callblocks.toolkits.web.cache import Kept, PageCache
-from callblocks.toolkits.web.freshness import conditions, may_be_kept, seconds_fresh
-from callblocks.toolkits.web.page import Page
+from callblocks.guard.net.http_messages import Hop, Response
+from callblocks.toolkits.web.page_cache import (
+    Kept,
+    PageCache,
+    conditions,
+    may_be_kept,
+    seconds_fresh,
+)
+from callblocks.toolkits.web.web_page import WebPage
 
 URL = "https://tides.example/"
-KEPT = Kept(page=Page(title="Tides", text="High at six"), conditions={"If-None-Match": '"1"'})
+KEPT = Kept(page=WebPage(title="Tides", text="High at six"), conditions={"If-None-Match": '"1"'})
 
 
 def test_a_page_is_given_back_as_it_was_kept(tmp_path: Path) -> None:
@@ -58,7 +63,7 @@ def test_a_link_is_neither_followed_nor_written_through(tmp_path: Path) -> None:
     file.symlink_to(other)
     assert cache.get(URL) is None
     before = other.read_bytes()
-    cache.put(URL, Kept(page=Page(text="new")))
+    cache.put(URL, Kept(page=WebPage(text="new")))
     assert other.read_bytes() == before
     assert not file.is_symlink()
 
@@ -66,7 +71,7 @@ def test_a_link_is_neither_followed_nor_written_through(tmp_path: Path) -> None:
 def test_the_oldest_go_when_there_is_no_room(tmp_path: Path) -> None:
     cache = PageCache(tmp_path, room=10_000, files=100)
     for at in range(20):
-        cache.put(f"{URL}{at}", Kept(page=Page(text="x" * 1_000)))
+        cache.put(f"{URL}{at}", Kept(page=WebPage(text="x" * 1_000)))
         for age, file in enumerate(sorted(tmp_path.iterdir(), key=os.path.getmtime)):
             os.utime(file, (age, age))
         assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 10_000
@@ -89,7 +94,7 @@ def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:
 def test_a_page_is_fresh_for_its_time_and_not_by_a_clock_that_went_back(tmp_path: Path) -> None:
     now = [1_000_000.0]
     cache = PageCache(tmp_path, clock=lambda: now[0])
-    kept = Kept(page=Page(text="x"), fresh_until=now[0] + 60)
+    kept = Kept(page=WebPage(text="x"), fresh_until=now[0] + 60)
     seen: list[bool] = []
     for passed in (0, 59, 60, 3_600, -200_000):
         now[0] = 1_000_000.0 + passed

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.toolkits.web.charset import decoded
+from callblocks.toolkits.web.web_page import decoded
 
 SETS = {
     "utf-8": "utf-8",

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.errors import ToolError
-from callblocks.runtime.net.client import Client
-from callblocks.toolkits.web.asking import Found, SearchAdapter, ask
-from callblocks.toolkits.web.engines import ENGINES, read_engines
-from callblocks.toolkits.web.provider import Provider
+from callblocks.core.errors import ToolError
+from callblocks.guard.net.client import Client
+from callblocks.toolkits.web.engines import (
+    ENGINES,
+    FoundPage,
+    Provider,
+    SearchAdapter,
+    ask,
+    read_engines,
+)
 from support.search_providers import KEY, BraveServer, SearxngServer, TavilyServer
 from support.sites import ok, redirect
 from support.web_world import served
@@ -55,7 +60,8 @@ def test_an_engine_is_asked_as_it_documents_and_its_pages_are_read(name: str) ->
         found = asyncio.run(engine(name, site.port).search("high tide & more", 3))
     assert server.refused == []
     assert found == [
-        Found(f"https://tides.example/{at}", "Tides", "High & low", "2024-05-01") for at in range(3)
+        FoundPage(f"https://tides.example/{at}", "Tides", "High & low", "2024-05-01")
+        for at in range(3)
     ]
     (asked,) = server.asked
     assert "high tide & more" in asked.values()

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.outcomes import Outcome
-from callblocks.runtime.policy.policy import Policy
-from callblocks.runtime.policy.rules import Rule
-from callblocks.runtime.progress import Progress, Said
-from callblocks.runtime.turn import Turn
+from callblocks.core.outcomes import Outcome
+from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Rule
+from callblocks.runtime.turn_scope import Progress, ToolShowed, Turn
 from support.finding_files import pdf_of
 from support.running import call, run_one
 from support.sites import Asked, ok, redirect
@@ -160,7 +159,7 @@ def test_the_policy_judges_every_hop_of_every_page(
     assert reached == (not code)
     assert outcome.output[f"{HOST}/a"]["content"] == "A"
     assert "the page of public.test" in turn.tainted
-    assert any(isinstance(one, Said) and "of 2" in one.text for one in said)
+    assert any(isinstance(one, ToolShowed) and "of 2" in one.text for one in said)
 
 
 def test_who_is_asked_sees_which_servers_an_address_means(tmp_path: Path) -> None:

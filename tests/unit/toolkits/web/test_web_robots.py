@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protego import Protego
 
-from callblocks.model.errors import ToolError
-from callblocks.toolkits.web import robots
-from callblocks.toolkits.web.robots_rules import AGENT, for_us, read_rules
+from callblocks.core.errors import ToolError
+from callblocks.toolkits.web import fetch as robots
+from callblocks.toolkits.web.fetch import AGENT, for_us, read_rules
 from support.sites import Asked, ok, redirect
 from support.web_world import a_web, text
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.canonical_url import canonical_url
-from callblocks.model.errors import ToolError
-from callblocks.runtime.files.root import Root
+from callblocks.core.errors import ToolError
+from callblocks.core.sources import canonical_url
+from callblocks.guard.files.root import Root
 from callblocks.toolkits.standard import standard_tools
-from callblocks.toolkits.web.asking import Found
-from callblocks.toolkits.web.fusing import fused
+from callblocks.toolkits.web.engines import FoundPage
+from callblocks.toolkits.web.web_tools import fused
 from support.recording import a_session
 from support.running import call, run_one
 from support.search_providers import KEY, BraveServer, SearxngServer
@@ -69,11 +69,11 @@ class Engine:
     def __init__(self, answers: dict[str, Sequence[str] | ToolError]) -> None:
         self._answers = answers
 
-    async def search(self, query: str, limit: int) -> list[Found]:
+    async def search(self, query: str, limit: int) -> list[FoundPage]:
         answer = self._answers[query]
         if isinstance(answer, ToolError):
             raise answer
-        return [Found(f"https://{name}.example/", name, f"about {name}") for name in answer]
+        return [FoundPage(f"https://{name}.example/", name, f"about {name}") for name in answer]
 
 
 def test_queries_are_merged_and_one_that_fails_leaves_the_others(tmp_path: Path) -> None:

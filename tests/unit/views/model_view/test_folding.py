@@ -8,11 +8,10 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.model.parts import TextPart, text_of
-from callblocks.timeline.rounds import CacheSettings
-from callblocks.timeline.stamp import Stamp
-from callblocks.timeline.tokens import Tokens
+from callblocks.core.blocks import Block, Entry, TextPart, text_of
+from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.timeline import Tokens
+from callblocks.timeline.timeline_state import CacheSettings
 from callblocks.views.model_view.view import ModelView
 
 TS = "2030-01-31T12:00:00Z"

@@ -13,13 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec, dialects, parse
-from callblocks.model.calls import Item
-from callblocks.parsing.block import Block, Refused
+from callblocks.core.calls import Item
+from callblocks.guard.files.root import Root
 from callblocks.parsing.dialect import Dialect
-from callblocks.parsing.engine import Setting
-from callblocks.parsing.markers import Markers, Shape
-from callblocks.parsing.stage import Reading
-from callblocks.runtime.files.root import Root
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.loop import Setting
 from callblocks.toolkits.standard import standard_tools
 from callblocks.views.model_view import call_places
 from callblocks.views.model_view.neutral import (

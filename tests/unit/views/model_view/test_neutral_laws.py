@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callblocks import ToolSpec, dialects, parse
+from callblocks.core.events import CallStarted, Reasoning
 from callblocks.dialects import FAMILIES
-from callblocks.model.events import CallStarted, Reasoning
 from callblocks.parser import Options
 from callblocks.views.model_view.neutral import ESCAPE, Neutral, restore
 from support.corpus import CASES, options, texts_of

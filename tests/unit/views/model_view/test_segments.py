@@ -2,11 +2,9 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from callblocks.model.blocks import RECORDS, Entry
-from callblocks.model.parts import TextPart, binary_line
-from callblocks.timeline.tokens import Tokens
-from callblocks.views.model_view.segments import segments
-from callblocks.views.model_view.view import render
+from callblocks.core.blocks import RECORDS, Entry, TextPart, binary_line
+from callblocks.timeline.timeline import Tokens
+from callblocks.views.model_view.view import render, segments
 from support.view_entries import entries
 
 

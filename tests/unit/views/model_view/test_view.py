@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.model.errors import CallerError
-from callblocks.model.parts import DocumentPart, ImagePart, Part, TextPart, text_of
-from callblocks.timeline.rounds import CacheSettings
-from callblocks.timeline.stamp import Stamp
+from callblocks.core.blocks import Block, DocumentPart, Entry, ImagePart, Part, TextPart, text_of
+from callblocks.core.errors import CallerError
+from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.timeline_state import CacheSettings
 from callblocks.views.model_view.view import ModelView, render
 
 TURN, TS = "turn_1", "2030-01-31T12:00:00Z"

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks import dialects, parse
-from callblocks.model.blocks import TYPES, Block, Entry
-from callblocks.model.events import Text
-from callblocks.model.parts import TextPart, text_of
-from callblocks.timeline.tokens import Tokens
+from callblocks.core.blocks import TYPES, Block, Entry, TextPart, text_of
+from callblocks.core.events import Text
+from callblocks.timeline.timeline import Tokens
 from callblocks.views.model_view.view import ModelView, render
-from callblocks.views.timeline.parts import part_rows
+from callblocks.views.terminal.timeline_rows import part_rows
 
 TS = "2030-01-31T12:00:00Z"
 DEEP = '{"managed":' + '{"a":[' * 400 + "1" + "]}" * 400 + "}"

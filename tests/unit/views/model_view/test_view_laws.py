@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from callblocks import dialects, parse
-from callblocks.model.blocks import Entry
-from callblocks.model.events import CallStarted, Reasoning
-from callblocks.model.parts import Part, TextPart, text_of
-from callblocks.timeline.rounds import CacheSettings
-from callblocks.timeline.tokens import Tokens
+from callblocks.core.blocks import Entry, Part, TextPart, text_of
+from callblocks.core.events import CallStarted, Reasoning
+from callblocks.timeline.timeline import Tokens
+from callblocks.timeline.timeline_state import CacheSettings
 from callblocks.views.model_view.neutral import neutralize
 from callblocks.views.model_view.view import ModelView, render
 from support.texts import cut, places

@@ -5,12 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from callblocks.model.blocks import TYPES, Block
-from callblocks.timeline.stamp import Stamp
-from callblocks.timeline.stores.chain import DAMAGED
-from callblocks.timeline.stores.gaps import with_gaps
-from callblocks.views.timeline.calls import ShownCall
-from callblocks.views.timeline.chat import Batch, Ended, Lost, Message, grouped, shown
+from callblocks.core.blocks import TYPES, Block
+from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.log.store import DAMAGED
+from callblocks.timeline.log.verify import with_gaps
+from callblocks.views.chat.timeline_chat import (
+    Batch,
+    Lost,
+    Message,
+    ShownCall,
+    TurnEnded,
+    grouped,
+    shown,
+)
 from support.talks import TS, a_talk, called, ended, entries, failed, gave, made, of_member, said
 
 
@@ -119,7 +126,7 @@ def test_attachments_of_a_turn_stand_together() -> None:
 )
 def test_a_turn_that_was_not_answered_says_how_it_ended(record: Block, words: str) -> None:
     prompt = said("user.prompt", "Hi.", author="user")
-    assert shown(entries([prompt, record]))[1:] == [Ended(2, "turn_1", words)]
+    assert shown(entries([prompt, record]))[1:] == [TurnEnded(2, "turn_1", words)]
     assert len(shown(entries([prompt, ended("answered", code="odd")]))) == 1
 
 

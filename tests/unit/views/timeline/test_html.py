@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from browser.payloads import PAYLOADS as BROWSER_PAYLOADS
-from callblocks.model.blocks import Block
-from callblocks.timeline.stamp import Stamp
-from callblocks.views.safe import visible
-from callblocks.views.timeline.chat import shown
-from callblocks.views.timeline.html import timeline_html
+from callblocks.core.blocks import Block
+from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.views.chat.timeline_chat import shown
+from callblocks.views.html.timeline_page import timeline_html
+from callblocks.views.rows import visible
 from support.talks import (
     PNG,
     TS,
@@ -374,6 +374,6 @@ def test_a_long_table_says_how_many_rows_are_left_out() -> None:
 
 
 def test_a_block_that_cannot_be_read_is_named() -> None:
-    from callblocks.timeline.stores.chain import DAMAGED
+    from callblocks.timeline.log.store import DAMAGED
 
     assert "Block 1 cannot be read." in Page(page([DAMAGED])).text

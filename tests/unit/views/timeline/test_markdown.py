@@ -5,11 +5,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from callblocks.model.blocks import Block
-from callblocks.timeline.stamp import Stamp
-from callblocks.timeline.stores.chain import DAMAGED
-from callblocks.views.timeline.chat import shown
-from callblocks.views.timeline.markdown import timeline_markdown
+from callblocks.core.blocks import Block
+from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.log.store import DAMAGED
+from callblocks.views.chat.timeline_chat import shown
+from callblocks.views.markdown import timeline_markdown
 from support.talks import TS, a_talk, called, ended, entries, failed, gave, made, of_member, said
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.views.safe import visible
-from callblocks.views.timeline.page_markdown import markdown
+from callblocks.views.html.page_markdown import markdown
+from callblocks.views.rows import visible
 
 LINK = '<a href="{0}" rel="noopener noreferrer nofollow" target="_blank" title="{0}">{1}</a>'
 LETTERS = st.text(st.sampled_from("ab<>&\"'`*_[]()!#|-:~> \n\\1."), max_size=60)

@@ -6,19 +6,20 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.blocks import Block, Entry
-from callblocks.model.parts import DocumentPart, ImagePart, TextPart
-from callblocks.timeline.stamp import Stamp
-from callblocks.timeline.stores.chain import DAMAGED
-from callblocks.timeline.stores.store import Summary
-from callblocks.timeline.stores.verify import Finding
-from callblocks.views.rows import columns, plain
-from callblocks.views.safe import visible_line
-from callblocks.views.timeline.chat import shown
-from callblocks.views.timeline.files import ShownFile
-from callblocks.views.timeline.findings import finding_rows
-from callblocks.views.timeline.parts import part_rows
-from callblocks.views.timeline.rows import chat_rows, entry_json, entry_rows, summary_rows
+from callblocks.core.blocks import Block, DocumentPart, Entry, ImagePart, TextPart
+from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.log.store import DAMAGED, Summary
+from callblocks.timeline.log.verify import Finding
+from callblocks.views.chat.timeline_chat import ShownFile, shown
+from callblocks.views.rows import columns, plain, visible_line
+from callblocks.views.terminal.timeline_rows import (
+    chat_rows,
+    entry_json,
+    entry_rows,
+    finding_rows,
+    part_rows,
+    summary_rows,
+)
 from support.lines import EVIL, lines
 from support.talks import PNG, TS, a_talk, called, ended, entries, gave, of_member, said
 

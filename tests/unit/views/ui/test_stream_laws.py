@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from hypothesis import given
 
-from callblocks.model.turn_events import CallAnswered, TurnEnded, TurnEvent
-from callblocks.views.ui.chunks import VERSIONS, Chunk, Version
-from callblocks.views.ui.reduced import reduced
-from callblocks.views.ui.stream import UiStream
+from callblocks.core.turn_events import CallAnswered, TurnEnded, TurnEvent
+from callblocks.views.ui.ai_sdk.messages import reduced
+from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version
 from support.turns import joined, team_turns, turns
 from support.ui_check import UiCheck, check
 

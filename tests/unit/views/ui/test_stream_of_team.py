@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from callblocks.model.calls import Call
-from callblocks.model.turn_events import (
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import (
     CallAnswered,
     CallAsked,
     CallBegan,
@@ -20,9 +20,9 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
-from callblocks.views.ui.chunks import Version
-from callblocks.views.ui.reduced import reduced
-from callblocks.views.ui.stream import UiStream
+from callblocks.views.ui.ai_sdk.messages import reduced
+from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_chunks import Version
 from support.turns import called, ended
 
 BEGAN = [TurnBegan(turn="turn_1"), RoundBegan(number=1, member="Ann")]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.outcomes import Outcome
-from callblocks.views.ui.chunks import VERSIONS, Version
-from callblocks.views.ui.messages import prompt_id, reply_id, ui_messages
+from callblocks.core.calls import Call
+from callblocks.core.outcomes import Outcome
+from callblocks.views.ui.ai_sdk.messages import prompt_id, reply_id, ui_messages
+from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Version
 from support.recording import a_session
 from support.talks import a_talk, called, entries, said
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from callblocks.model.calls import Call
-from callblocks.model.turn_events import (
+from callblocks.core.calls import Call
+from callblocks.core.turn_events import (
     CallAnswered,
     CallBegan,
     CallEnded,
@@ -18,8 +18,8 @@ from callblocks.model.turn_events import (
     TurnEnded,
     TurnEvent,
 )
-from callblocks.views.ui.chunks import VERSIONS, Chunk, Version
-from callblocks.views.ui.stream import UiStream
+from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version
 from support.turns import BEGIN, asked, called, ended
 from support.ui_check import check
 

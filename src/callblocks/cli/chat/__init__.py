@@ -1,0 +1,1 @@
+"""A conversation in the terminal, and a run that is written down."""

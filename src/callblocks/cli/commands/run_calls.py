@@ -1,0 +1,353 @@
+"""One run of `callblocks run`: the text is read to its end, then its calls run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+import click
+
+from callblocks.approvals.book import ApprovalBook
+from callblocks.approvals.question import LetThrough, Settled
+from callblocks.cli.chat.recording import Recording, Transcript
+from callblocks.cli.exits import Refusal, say
+from callblocks.cli.options.read_options import AUTO, Read, ReadingOptions, make_parser, read
+from callblocks.cli.options.state_folder import APPROVALS, ARTIFACTS, JOURNAL, state_folder
+from callblocks.cli.terminal.ask import TerminalAsker, open_terminal
+from callblocks.cli.terminal.io import STDIN, pieces
+from callblocks.cli.terminal.live import Screen
+from callblocks.core.calls import Call, Item, Result
+from callblocks.core.errors import Unwritable
+from callblocks.core.events import CallReady, Malformed, Problem
+from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.specs import ToolSpec, ToolSpecs
+from callblocks.dialects import dialects
+from callblocks.guard.files.root import Root
+from callblocks.policy.policy import Policy
+from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.journal import Journal
+from callblocks.runtime.runtime import Runtime
+from callblocks.runtime.turn_scope import Judged, Listener, Progress, ToolShowed, Turn
+from callblocks.session.taint import taint_of
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.tools.registry import Registry
+from callblocks.views.rows import visible_line
+
+__all__ = (
+    "CallsRun",
+    "QuotedCalls",
+    "check_reply",
+    "open_runtime",
+    "perform",
+    "write_reply",
+)
+
+# --- Running calls from the command line: with the person at the terminal, and Ctrl-C ---
+
+Aside = Callable[[], AbstractContextManager[object]]
+
+
+@contextmanager
+def open_runtime(
+    registry: Registry,
+    policy: Policy,
+    root: Root,
+    width: int,
+    aside: Aside,
+    settled: Settled | None = None,
+    let_through: LetThrough | None = None,
+) -> Generator[Runtime]:
+    """A runtime that asks at the terminal, where there is one, and remembers in our folder.
+
+    `settled` is told what came of each question, `let_through` of calls that a grant lets run.
+    """
+    state = state_folder()
+    with ExitStack() as stack:
+        book = stack.enter_context(ApprovalBook(state / APPROVALS))
+        journal = Journal(state / JOURNAL)
+        stack.callback(journal.close)
+        terminal = open_terminal()
+        if terminal is not None:
+            stack.callback(terminal.close)
+        asker = None if terminal is None else TerminalAsker(terminal, width, aside)
+        yield Runtime(
+            registry,
+            policy,
+            approving=Approving(book, asker, str(root.folder), settled, let_through=let_through),
+            journal=journal,
+            keep=Artifacts(state / ARTIFACTS),
+            resolve=root.resolve,
+            origins=root.origins,
+        )
+
+
+def perform(
+    runtime: Runtime,
+    calls: Sequence[Call],
+    turn: Turn,
+    *,
+    begin: Callable[[Judged], None],
+    finished: Callable[[Outcome], None],
+    listen: Listener,
+) -> None:
+    """Run calls; the first Ctrl-C stops those that are left, a second one everything.
+
+    `begin` is told of each call before anything is done with it.
+    """
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        this = asyncio.current_task()
+        assert this is not None
+        loop.add_signal_handler(signal.SIGINT, lambda: interrupt(this))
+        try:
+            async for outcome in runtime.run(calls, turn, _in_loop(loop, begin, listen)):
+                finished(outcome)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    def interrupt(task: asyncio.Task[None]) -> None:
+        if turn.stopped:
+            task.cancel()
+        turn.stop()
+
+    try:
+        asyncio.run(run())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def _in_loop(
+    loop: asyncio.AbstractEventLoop, begin: Callable[[Judged], None], listen: Listener
+) -> Listener:
+    """What a tool says in its own thread is shown by the one that draws."""
+
+    def pass_on(progress: Progress) -> None:
+        if isinstance(progress, Judged):
+            begin(progress)
+        loop.call_soon_threadsafe(listen, progress)
+
+    return pass_on
+
+
+# --- The text with the results in it, written for the model in a dialect that can say them ---
+
+_CAN_SAY_RESULTS = "tool-fence"
+_SAMPLE = [Call(id="c", name="name"), Result(id="c", output="text")]
+_SAMPLE_TOOL = ToolSpec("name", "", {"type": "object", "properties": {}})
+
+
+def check_reply(dialect: str | None) -> None:
+    """Refuse a dialect that has no way to say results, before anything runs."""
+    if dialect is None:
+        return
+    try:
+        dialects[dialect].write(_SAMPLE, (_SAMPLE_TOOL,))
+    except Unwritable as error:
+        raise click.BadParameter(str(error), param_hint="--reply-in") from error
+
+
+def write_reply(items: Sequence[Item], dialect: str | None, tools: ToolSpecs) -> None:
+    """Write items to standard output, in the dialect of the calls where none is named.
+
+    What was done is told in any case: in another dialect where that one cannot say results, and
+    without the prose where prose cannot be said beside them.
+    """
+    spoken = next((item.dialect for item in items if isinstance(item, Call)), "")
+    names = [dialect] if dialect else [spoken or _CAN_SAY_RESULTS]
+    bare = [item for item in items if not isinstance(item, str)]
+    problems: list[str] = []
+    for name in dict.fromkeys((*names, _CAN_SAY_RESULTS)):
+        for some, what in ((items, ""), (bare, ", without the prose")):
+            try:
+                text = dialects[name].write(some, tools)
+            except Unwritable as error:
+                problems.append(str(error))
+                continue
+            if problems:
+                say(f"{problems[0]}; replied in {name}{what}")
+            sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+            return
+    raise Refusal("; ".join(problems))
+
+
+# --- A hint where a text has calls only where they do not count by default ---
+#
+# callblocks: 2 calls are quoted in code fences; --in-code-fences reads them
+# callblocks: a call of get_weather would be read with --tools
+
+_LONGEST = 1_000_000
+"""Characters of a text that are looked through a second time."""
+_MOST_NAMES = 50
+"""Names in the text that are tried as tools."""
+_SHOWN = 3
+"""Calls that the hint names."""
+# Where the name of a tool stands in the calls that need declared tools: in JSON, tags and code.
+_NAME = re.compile(
+    r"[\"'](?:name|tool|tool_name|function|action)[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']"
+    r"|<function=([\w.-]{1,64})>|<invoke name=\"([\w.-]{1,64})\""
+    r"|\bfunctions\.([\w-]{1,64})|[>\]]\s{0,9}([A-Za-z_][\w.-]{0,63})\s{0,9}[\[{(<]|^([A-Za-z_][\w.]{1,63})\(",
+    re.MULTILINE,
+)
+
+
+class QuotedCalls:
+    """Watches a text as it is read; at its end it is looked through again, if no call was found."""
+
+    def __init__(self, options: ReadingOptions) -> None:
+        self._options = options
+        self._pieces: list[str] = []
+        self._room = _LONGEST
+        self._fences = options["in_code_fences"] is None and AUTO in options["dialect"]
+        self._over = not self._fences and bool(options["tools"])
+
+    def feed(self, read: Read) -> None:
+        """Take a piece and its events."""
+        piece, events = read
+        self._room -= len(piece)
+        found = any(isinstance(event, CallReady | Malformed | Problem) for event in events)
+        self._over = self._over or found or self._room < 0
+        if self._over:
+            self._pieces.clear()
+        else:
+            self._pieces.append(piece)
+
+    def tell(self) -> None:
+        """Say how many calls are in code fences, or would be read with declared tools."""
+        if self._over:
+            return
+        fenced = self._calls({**self._options, "in_code_fences": True}) if self._fences else []
+        if len(fenced) == 1:
+            say("a call is quoted in a code fence; --in-code-fences reads it")
+        elif fenced:
+            say(f"{len(fenced)} calls are quoted in code fences; --in-code-fences reads them")
+        elif not self._options["tools"]:
+            self._tell_of_tools()
+
+    def _tell_of_tools(self) -> None:
+        """Say which calls would be read if their tools were declared, as in open thoughts."""
+        hits = _NAME.finditer("".join(self._pieces))
+        names = dict.fromkeys(name for hit in hits for name in hit.groups() if name)
+        tools = tuple(ToolSpec(name) for name in list(names)[:_MOST_NAMES])
+        calls = self._calls({**self._options, "tools": tools}) if tools else []
+        if calls:
+            count = "a call" if len(calls) == 1 else f"{len(calls)} calls"
+            called = ", ".join(map(visible_line, dict.fromkeys(calls[:_SHOWN])))
+            say(f"{count} of {called} would be read with --tools")
+
+    def _calls(self, options: ReadingOptions) -> list[str]:
+        """Return the tools that are called in the text, read with other options."""
+        parser = make_parser(options)
+        events = [*parser.feed("".join(self._pieces)), *parser.close()]
+        return [event.call.name for event in events if isinstance(event, CallReady)]
+
+
+# --- One run of `callblocks run`: the text is read to its end, then its calls run ---
+
+
+class CallsRun:
+    """What is read, judged and run; `judged` and `outcomes` are in the order it happened."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        policy: Policy,
+        root: Root,
+        screen: Screen,
+        *,
+        tainted: bool,
+        recording: Recording | None = None,
+    ) -> None:
+        self.transcript = Transcript()
+        self.judged: list[Judged] = []
+        self.outcomes: list[Outcome] = []
+        self.screen = screen
+        self._root = root
+        self._registry = registry
+        self._recording = recording
+        self._turn = Turn(tainted=() if recording is None else recording.tainted(registry))
+        if tainted:
+            self._turn.taint("the text")
+        settled = None if recording is None else recording.settled
+        let_through = None if recording is None else recording.let_through
+        self._open = lambda: open_runtime(
+            self._registry,
+            policy,
+            root,
+            screen.paper.width,
+            screen.aside,
+            settled,
+            let_through,
+        )
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the person stopped it."""
+        return self._turn.stopped
+
+    def read(self, file: str, options: ReadingOptions) -> QuotedCalls:
+        """Read the text, and show it as it comes; given back is what may be told of it at last."""
+        quoted = QuotedCalls(options)
+        if why := _taint_of_file(file, self._root):
+            self._turn.taint(why)
+        for one in read(pieces(file), make_parser(options)):
+            quoted.feed(one)
+            self.transcript.add(one[1])
+            self.screen.feed(one[1])
+        for call in self.transcript.answered:
+            if why := taint_of(call, self._registry):
+                self._turn.taint(why)
+        return quoted
+
+    def plan(self) -> None:
+        """Judge the calls that have no result, and run none."""
+        with self._open() as runtime:
+            self.judged += runtime.plan(self.transcript.waiting, self._turn)
+
+    def perform(self, finished: Callable[[Outcome], None]) -> None:
+        """Run the calls that have no result; each is written down before and after."""
+        waiting, prose = self.transcript.waiting, self.transcript.prose()
+        calls = {call.id: call for call in waiting}
+        record = self._recording
+        if record is not None and (waiting or prose.after or record.is_asked):
+            self._registry = record.open_turn(prose, self._registry)
+
+        def begin(judged: Judged) -> None:
+            if record is not None:
+                verdict = judged.verdict
+                checked = None if isinstance(verdict, Failure) else verdict.checked
+                record.begin(judged.call, checked)
+
+        def finish(outcome: Outcome) -> None:
+            self.outcomes.append(outcome)
+            try:
+                if record is not None:
+                    record.end(calls[outcome.id], outcome, self._turn.take_new_taints())
+            finally:
+                # What was done is shown in any case.
+                self.screen.feed(self.transcript.settle(outcome))
+                finished(outcome)
+
+        with self._open() as runtime:
+            perform(runtime, waiting, self._turn, begin=begin, finished=finish, listen=self._listen)
+        if record is not None and not self.stopped:
+            record.conclude(prose, self._turn.take_new_taints())
+
+    def _listen(self, progress: Progress) -> None:
+        if isinstance(progress, ToolShowed):
+            self.screen.say(progress.text)
+        elif isinstance(progress, Judged):
+            self.judged.append(progress)
+
+
+def _taint_of_file(file: str, root: Root) -> str | None:
+    """Return why the text itself is of others, where it lies in the workspace."""
+    if file == STDIN:
+        return None
+    real = os.path.relpath(os.path.realpath(file), root.folder)
+    return None if real.split("/")[0] == ".." else root.origins.of_file(real)

@@ -1,0 +1,1 @@
+"""Reading pieces, writing rows, asking the person."""

@@ -1,0 +1,196 @@
+"""The HTTP client for one model's server: its headers, its proxies and its trust.
+
+No redirect is followed, so that the key goes nowhere else. A server on this machine is asked
+without the proxies of the environment; every other one with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import httpx2
+import msgspec
+
+from callblocks.core.errors import CallerError, ModelError
+from callblocks.core.text import brief
+from callblocks.models.openai.endpoint import EndpointSettings, is_loopback
+from callblocks.models.openai.endpoint_faults import Faults
+
+__all__ = (
+    "ask_models",
+    "check_host",
+    "full_url",
+    "list_models",
+    "models_at",
+    "new_client",
+    "unreachable",
+    "words_of_error",
+)
+
+
+async def new_client(settings: EndpointSettings) -> httpx2.AsyncClient:
+    """Return a client with any number of connections; only connecting has a time limit of
+    its own.
+    """
+    near = is_loopback(settings.base_url)
+    return httpx2.AsyncClient(
+        # Identity encoding: a compressing proxy would buffer the stream, and pieces would arrive in
+        # bursts.
+        headers=_headers(settings),
+        auth=_auth(settings),
+        verify=await _trust(near and settings.base_url.startswith("http:")),
+        timeout=httpx2.Timeout(None, connect=settings.connect_seconds),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+        follow_redirects=False,
+        trust_env=not near,
+    )
+
+
+async def _trust(plain: bool) -> ssl.SSLContext:
+    """Return the TLS context; an empty one where there is no TLS, because loading all certificates
+    is slow.
+    """
+    if plain:
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return await asyncio.to_thread(httpx2.create_ssl_context)
+
+
+def _headers(settings: EndpointSettings) -> dict[str, str]:
+    ours = {
+        "accept": "text/event-stream, application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+        "user-agent": "callblocks",
+    }
+    if settings.key:
+        ours["authorization"] = f"Bearer {settings.key}"
+    return ours | {name.lower(): value for name, value in settings.headers.items()}
+
+
+def _auth(settings: EndpointSettings) -> httpx2.BasicAuth | None:
+    """Return the login of the address; a key has precedence."""
+    address = urlsplit(settings.base_url)
+    if settings.key or not (address.username or address.password):
+        return None
+    return httpx2.BasicAuth(unquote(address.username or ""), unquote(address.password or ""))
+
+
+def full_url(settings: EndpointSettings, path: str) -> str:
+    """Return the URL of a path of the API; the login is sent as a header instead."""
+    address = urlsplit(settings.base_url)
+    host = address.netloc.rpartition("@")[2]
+    place = f"{address.path.rstrip('/')}/{path}"
+    return urlunsplit((address.scheme, host, place, address.query, ""))
+
+
+def check_host(settings: EndpointSettings) -> None:
+    """Refuse an address that the client cannot ask."""
+    try:
+        httpx2.URL(full_url(settings, ""))
+    except httpx2.InvalidURL:
+        raise CallerError(f"no address of a model: {brief(settings.shown_url)}") from None
+
+
+def unreachable(faults: Faults, error: Exception) -> ModelError:
+    """Return the error for a failed connection, with what may not be running."""
+    if isinstance(error, httpx2.TimeoutException):
+        return faults.error("model_timeout", "gave no connection in time; check the address")
+    said = f"cannot be reached: {words_of_error(faults, error)}"
+    return faults.error("model_unreachable", f"{said}; {faults.starting()}")
+
+
+def words_of_error(faults: Faults, error: Exception) -> str:
+    """Return the network library's message without secrets, or else the kind of the error."""
+    return faults.short(str(error)) or type(error).__name__
+
+
+# --- The list of a server's models: `GET {base_url}/models` ---
+#
+#     models_at(EndpointSettings(base_url="http://127.0.0.1:11434/v1"))
+#
+# Servers answer in three shapes: OpenAI's `{"data": [{"id": …}]}`, Ollama's `{"models": [{"name":
+# …}]}`, and a bare list of either.
+
+_SECONDS = 5.0
+_LARGEST = 8 << 20
+_NAMES = ("id", "name", "model")
+
+
+async def ask_models(
+    client: httpx2.AsyncClient, settings: EndpointSettings, seconds: float = _SECONDS
+) -> tuple[str, ...]:
+    """Ask over an existing client; raise `ModelError` where there is no list."""
+    faults = Faults(settings)
+    try:
+        async with asyncio.timeout(seconds):
+            # Streamed and bounded like a reply: the list may come from any server.
+            request = client.build_request("GET", full_url(settings, "models"))
+            response = await client.send(request, stream=True)
+            try:
+                body = await _body(response)
+            finally:
+                await response.aclose()
+    except TimeoutError:
+        raise faults.error("model_timeout", f"said nothing for {seconds:g} s") from None
+    except (httpx2.HTTPError, OSError, UnicodeError) as error:
+        raise unreachable(faults, error) from None
+    if response.status_code != 200:
+        raise faults.status(response.status_code, body, response.headers.get("location", ""))
+    try:
+        # A server may echo what it was sent: a name that contains a secret is dropped.
+        names = _names(msgspec.json.decode(body))
+        return tuple(name for name in names if faults.hide(name) == name)
+    except (ValueError, RecursionError):
+        raise faults.unreadable("no list of models", body.decode("utf-8", "replace")) from None
+
+
+async def list_models(settings: EndpointSettings) -> tuple[str, ...]:
+    """Ask over a connection of its own."""
+    check_host(settings)
+    try:
+        client = await new_client(settings)
+    except (ValueError, ImportError, httpx2.InvalidURL):
+        raise Faults(settings).bad_proxy() from None
+    async with client:
+        return await ask_models(client, settings)
+
+
+# A thread of its own runs the coroutine, because the caller's thread may already run an event loop.
+def models_at(settings: EndpointSettings) -> tuple[str, ...]:
+    """Ask, and block for the answer; also where an event loop runs in this thread."""
+    with ThreadPoolExecutor(1) as worker:
+        return worker.submit(lambda: asyncio.run(list_models(settings))).result()
+
+
+async def _body(response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > _LARGEST:
+            break
+    return bytes(body)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Return the names in a list of any known shape, each once; raise `ValueError` for any
+    other.
+    """
+    if isinstance(value, dict):
+        given = cast("dict[str, Any]", value)
+        value = next((given[key] for key in ("data", "models") if key in given), None)
+    if not isinstance(value, list):
+        raise ValueError("no list")
+    found = (_name(one) for one in cast("list[Any]", value))
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _name(entry: Any) -> str:
+    if isinstance(entry, dict):
+        given = cast("dict[str, Any]", entry)
+        entry = next((given[key] for key in _NAMES if given.get(key)), "")
+    # A name is shown on a screen and used in a command, so it must be printable.
+    return entry if isinstance(entry, str) and entry.isprintable() else ""

@@ -1,0 +1,472 @@
+"""A request to an OpenAI-compatible server, and the pieces of its reply.
+
+    async with aclosing(ask(stream, "chat/completions", body)) as pieces:
+        async for piece in pieces: ...
+
+A reply is a stream of events, or one JSON object from a server that does not stream. The first byte
+decides, not the declared content type, which many servers get wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Any
+
+import httpx2
+import msgspec
+
+from callblocks.core.errors import CallerError, ModelError
+from callblocks.models.model import Piece
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoint_faults import Faults, is_model_unknown
+from callblocks.models.openai.http_client import (
+    ask_models,
+    check_host,
+    full_url,
+    new_client,
+    unreachable,
+    words_of_error,
+)
+from callblocks.models.openai.reply_reader import Chunk, ReplyReader, read_chunk
+
+__all__ = (
+    "Arriving",
+    "EventLines",
+    "HttpStream",
+    "ServerEvent",
+    "ask",
+    "may_pass",
+    "wait_before",
+)
+
+# --- Server-sent events from pieces of bytes, cut anywhere ---
+#
+#     b'data: {"a":\r\n' b'data: 1}\r\n\r\n: a comment\r\n'      ServerEvent(data='{"a":\n1}')
+#
+# A line ends with LF, CRLF or CR; an event with an empty line, or with the text. Fields other than
+# `data` and `event` are ignored, and so are comments and events without data. A line `error: …` is
+# the data of an event `error`: some servers write it so.
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_BOM = b"\xef\xbb\xbf"
+
+
+class ServerEvent(msgspec.Struct, frozen=True):
+    """One event; `kind` is its name."""
+
+    data: str
+    kind: str = "message"
+
+
+class EventLines:
+    """The reader of one stream. `feed` yields the events that a piece completes, `close` the rest.
+
+    Both yield events one by one, so that a line longer than `limit` bytes raises `ModelError`
+    (`model_too_long`) only after all events before it. The data of one event has the same limit.
+    `server` is its name in the message.
+    """
+
+    def __init__(self, limit: int = 1 << 20, server: str = "the model's server") -> None:
+        self._limit = limit
+        self._server = server
+        self._line: list[bytes] = []
+        self._line_size = 0
+        self._is_first = True
+        self._after_cr = False
+        self._kind = ""
+        self._fields: list[str] = []
+        self._size = 0
+
+    def feed(self, piece: bytes) -> Iterator[ServerEvent]:
+        """Yield the events that end in this piece; consume all of them before the next piece."""
+        # A CR at the end of a piece already ended its line; the LF that may follow in the next
+        # piece belongs to it.
+        if self._after_cr and piece:
+            piece = piece.removeprefix(b"\n")
+            self._after_cr = False
+        self._after_cr = self._after_cr or piece.endswith(b"\r")
+        *ended, rest = _LINE_END.split(piece)
+        for part in ended:
+            self._extend(part)
+            yield from self._end_line()
+        self._extend(rest)
+
+    def close(self) -> Iterator[ServerEvent]:
+        """Yield the event that was not ended by an empty line, if there is one."""
+        if self._line:
+            yield from self._end_line()
+        yield from self._end_event()
+
+    def _extend(self, part: bytes) -> None:
+        # The size is checked as the line grows, not when it ends: a line without end must not fill
+        # the memory.
+        self._line_size += len(part)
+        if self._line_size > self._limit:
+            raise _too_long(self._server, self._limit)
+        if part:
+            self._line.append(part)
+
+    def _end_line(self) -> Iterator[ServerEvent]:
+        line = b"".join(self._line)
+        self._line, self._line_size = [], 0
+        if self._is_first:
+            line = line.removeprefix(_BOM)
+            self._is_first = False
+        if line:
+            self._read(line.decode("utf-8", "replace"))
+        else:
+            yield from self._end_event()
+
+    def _read(self, line: str) -> None:
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "event":
+            self._kind = value
+        elif field == "data":
+            self._add(value)
+        elif field == "error":
+            self._kind = "error"
+            self._add(value)
+
+    def _add(self, value: str) -> None:
+        self._size += len(value) + 1
+        if self._size > self._limit:
+            raise _too_long(self._server, self._limit)
+        self._fields.append(value)
+
+    def _end_event(self) -> Iterator[ServerEvent]:
+        fields, kind = self._fields, self._kind
+        self._fields, self._kind, self._size = [], "", 0
+        if fields:
+            yield ServerEvent("\n".join(fields), kind or "message")
+
+
+def _too_long(server: str, limit: int) -> ModelError:
+    return ModelError(
+        "model_too_long",
+        f"{server} sent a line or an event of more than {limit} bytes; raise line_limit if that "
+        "can be right",
+        limit=limit,
+    )
+
+
+# --- Retrying: whether a request without a reply is sent again, and when ---
+#
+#     Retry-After: 2                                2 s
+#     Retry-After: Thu, 01 Jan 2026 00:00:00 GMT    until then
+#     Retry-After: 3600                             not at all: nobody waits that long
+#
+# Only faults before the first byte of a reply get here (see `http_stream`), so a retry can repeat
+# nothing that a person saw or a tool did.
+
+_LONGEST = 10.0
+
+
+def may_pass(error: ModelError) -> bool:
+    """Return whether the same request may succeed in a moment."""
+    return error.code == "model_unreachable" or error.details.get("status") in (429, 503)
+
+
+# The server's own word has precedence over our default: it knows when its limit resets.
+def wait_before(header: str | None, default: float) -> float | None:
+    """Return the seconds to wait by a `Retry-After` header; `None` if that is too long."""
+    if header is None:
+        return default
+    try:
+        seconds = _seconds(header)
+    except (ValueError, OverflowError):
+        return default
+    return max(seconds, 0.0) if seconds <= _LONGEST else None
+
+
+def _seconds(header: str) -> float:
+    try:
+        return float(header)
+    except ValueError:
+        return parsedate_to_datetime(header).timestamp() - time()
+
+
+# --- One POST to a model's server, and its reply as bytes, piece by piece, as they arrive ---
+#
+#     async with stream.post("chat/completions", body) as arriving:
+#         while piece := await arriving.piece(): ...
+#
+# Connections are kept and reused. Leaving the block ends the request: the server sees the
+# connection
+# close.
+#
+# Retrying. A request is repeated only while no byte of a reply was read: the model has then
+# produced
+# nothing that a session could have shown or acted on. A fault in the middle of a reply is never
+# repeated, because its first half is already on the screen and its calls may have run.
+
+_ERROR_BODY = 1 << 16
+_DRAIN_SECONDS = 0.5
+_LIST_SECONDS = 3.0
+
+
+class Arriving:
+    """A reply that arrives. `kind` is the declared media type."""
+
+    def __init__(
+        self, response: httpx2.Response, pieces: AsyncGenerator[bytes, None], stream: HttpStream
+    ) -> None:
+        self.kind = response.headers.get("content-type", "")
+        self._pieces = pieces
+        self._stream = stream
+        self._seconds = stream.settings.first_seconds
+
+    async def piece(self) -> bytes:
+        """Return the next bytes, at least one; b"" at the end."""
+        piece = b""
+        faults = self._stream.faults
+        try:
+            while not piece:
+                async with asyncio.timeout(self._seconds):
+                    piece = await anext(self._pieces)
+        except StopAsyncIteration:
+            return b""
+        except TimeoutError:
+            raise _timeout(faults, self._seconds) from None
+        except httpx2.HTTPError as error:
+            raise _broke(faults, error) from None
+        # The first byte may take minutes (prompt processing); after it, a pause means a stall.
+        self._seconds = self._stream.settings.stall_seconds
+        return piece
+
+    async def finish(self) -> None:
+        """Wait a moment for the end, so that the connection can be reused."""
+        with suppress(TimeoutError, httpx2.HTTPError, StopAsyncIteration):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while True:
+                    await anext(self._pieces)
+
+
+class HttpStream:
+    """The connections to one model's server. They belong to the event loop that first asks."""
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        if not settings.base_url or not settings.model:
+            raise CallerError("an endpoint needs a base_url and a model")
+        check_host(settings)
+        self.settings = settings
+        self.faults = Faults(settings)
+        self._client: httpx2.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @asynccontextmanager
+    async def post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[Arriving, None]:
+        """Send a request; raise `ModelError` unless the server answers with 200."""
+        response = await self._answer(path, _encoded(body))
+        pieces = response.aiter_bytes()
+        try:
+            yield Arriving(response, pieces, self)
+        finally:
+            await pieces.aclose()
+            await response.aclose()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _answer(self, path: str, content: bytes) -> httpx2.Response:
+        """Return the first answer that is a reply. No byte of it was read, so retrying is safe."""
+        # Counts down, so that `left` is 0 in the last try, whose error is raised.
+        for left in reversed(range(self.settings.tries)):
+            wait: float | None = self.settings.retry_seconds
+            try:
+                response = await self._send(path, content)
+                if response.status_code == 200:
+                    return response
+                wait = wait_before(response.headers.get("retry-after"), wait)
+                raise await self._refusal(response)
+            except ModelError as error:
+                if not left or wait is None or not may_pass(error):
+                    raise
+            await asyncio.sleep(wait)
+        raise AssertionError("tries is more than 0")
+
+    async def _send(self, path: str, content: bytes) -> httpx2.Response:
+        seconds = self.settings.first_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                client = await self._connected()
+                request = client.build_request(
+                    "POST", full_url(self.settings, path), content=content
+                )
+                return await client.send(request, stream=True)
+        except TimeoutError:
+            raise _timeout(self.faults, seconds) from None
+        except (httpx2.HTTPError, OSError, UnicodeError) as error:
+            # The library's message, cause and request may contain the key, so none of them is
+            # chained.
+            raise unreachable(self.faults, error) from None
+
+    async def _refusal(self, response: httpx2.Response) -> ModelError:
+        body = bytearray()
+        pieces = response.aiter_bytes()
+        try:
+            with suppress(TimeoutError, httpx2.HTTPError):
+                # The body of an error is read for its message only: bounded in size and time, and
+                # optional.
+                async with asyncio.timeout(self.settings.stall_seconds), aclosing(pieces):
+                    async for piece in pieces:
+                        body += piece
+                        if len(body) > _ERROR_BODY:
+                            break
+        finally:
+            await response.aclose()
+        status, said = response.status_code, bytes(body[:_ERROR_BODY])
+        offered = None
+        if is_model_unknown(status, said):
+            offered = await self._offered()
+        return self.faults.status(status, said, response.headers.get("location", ""), offered)
+
+    async def _offered(self) -> tuple[str, ...] | None:
+        """Return the server's models, for a message; `None` where it does not answer in time."""
+        try:
+            return await ask_models(await self._connected(), self.settings, _LIST_SECONDS)
+        except ModelError:
+            return None
+
+    async def _connected(self) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            client = await self._new_client()
+            if self._client is None or self._loop is not loop:
+                self._client, self._loop = client, loop
+        return self._client
+
+    async def _new_client(self) -> httpx2.AsyncClient:
+        try:
+            return await new_client(self.settings)
+        except (ValueError, ImportError, httpx2.InvalidURL):
+            raise self.faults.bad_proxy() from None
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    """Return the body as JSON; a lone surrogate, which JSON cannot encode, becomes a
+    question mark.
+    """
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _timeout(faults: Faults, seconds: float) -> ModelError:
+    return faults.error("model_timeout", f"said nothing for {seconds:g} s; is the model running?")
+
+
+def _broke(faults: Faults, error: httpx2.HTTPError) -> ModelError:
+    if isinstance(error, httpx2.DecodingError):
+        return faults.unreadable("bytes that are not compressed as it says")
+    words = words_of_error(faults, error)
+    return faults.error("model_unreachable", f"broke off in the middle of the reply: {words}")
+
+
+# --- A request to an OpenAI-compatible server, and the pieces of its reply ---
+
+_DONE = "[DONE]"
+_BLANKS = b" \t\r\n\xef\xbb\xbf"
+
+
+async def ask(
+    stream: HttpStream, path: str, body: dict[str, Any], reader: ReplyReader | None = None
+) -> AsyncGenerator[Piece, None]:
+    """Send a body and yield the reply as it arrives, `Stopped` last."""
+    reader = reader or ReplyReader(stream.faults, stream.settings.reply_limit)
+    done = False
+    async with stream.post(path, body) as arriving:
+        async with aclosing(_chunks(arriving, stream)) as chunks:
+            try:
+                async for chunk in chunks:
+                    done = chunk is None
+                    for piece in reader.feed(chunk) if chunk else ():
+                        yield piece
+            except ModelError:
+                # The reply is complete; a fault after its end is no loss.
+                if not reader.is_whole:
+                    raise
+        for piece in reader.close(done=done):
+            yield piece
+        await arriving.finish()
+
+
+async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chunk | None, None]:
+    """Yield the chunks, and `None` where the server marks the end."""
+    # Leading blanks are skipped: some servers send line breaks to keep the connection alive.
+    start = b""
+    while not start and (piece := await arriving.piece()):
+        start = piece.lstrip(_BLANKS)
+    # A proxy or a wrong address answers with a web page.
+    if start.startswith(b"<"):
+        kind = arriving.kind or "of no type"
+        raise stream.faults.unreadable(f"a page ({kind}) and no reply", _text(start))
+    if start.startswith(b"{"):
+        yield _object(_text(await _whole(arriving, start, stream)), stream.faults)
+        yield None
+        return
+    lines = EventLines(stream.settings.line_limit, stream.faults.url)
+    while start:
+        for event in lines.feed(start):
+            yield (chunk := _read(event, stream.faults))
+            if chunk is None:
+                return
+        start = await arriving.piece()
+    for event in lines.close():
+        yield _read(event, stream.faults)
+
+
+async def _whole(arriving: Arriving, start: bytes, stream: HttpStream) -> bytes:
+    limit = stream.settings.reply_limit
+    parts, size = [start], len(start)
+    while size <= limit and (piece := await arriving.piece()):
+        parts.append(piece)
+        size += len(piece)
+    if size > limit:
+        raise stream.faults.error("model_too_long", f"sent a reply of more than {limit} bytes")
+    return b"".join(parts)
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "replace")
+
+
+def _read(event: ServerEvent, faults: Faults) -> Chunk | None:
+    if event.data.strip() == _DONE:
+        return None
+    if event.kind == "error":
+        raise faults.told(_value(event.data))
+    return _chunk(event.data, faults)
+
+
+def _value(text: str) -> Any:
+    """Return the decoded JSON, or the text itself where it is none."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _object(text: str, faults: Faults) -> Chunk:
+    chunk = _chunk(text, faults)
+    if not chunk.choices and not chunk.error and chunk.object != "error":
+        raise faults.unreadable("an object that has no reply in it", text)
+    return chunk
+
+
+def _chunk(text: str, faults: Faults) -> Chunk:
+    try:
+        return read_chunk(text)
+    except ValueError as error:
+        raise faults.unreadable(f"what is no part of a reply ({error})", text) from None

@@ -1,0 +1,695 @@
+"""The reader of a row of call objects: one object, an array, or lines, up to a closing marker.
+
+Loop: read an object (`CallObject`), read its tail (`_tail`), emit the call (`_finish`). The tail is
+everything between two objects, or between the last one and the end of the row.
+
+Invariants
+    - A call is emitted only when its tail is known, so the last call owns the closing marker.
+    - `_end` is the offset up to which the current call owns the text. Text behind it that turns out
+      not to belong to the row is returned by `_stop`.
+    - Each element is judged alone. A fault between two elements (a missing or surplus comma, a
+      brace, a few words) is a repair of the call before it.
+    - At the first element that is no JSON the loop ends (`_break_off`): the rest of the row is
+      collected up to its end, and `repair.calls.mend` reads it as a whole. An element that cannot
+      be repaired is malformed, and its neighbours are not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from callblocks.core.calls import Span
+from callblocks.parsing.engine.block import Block, Refused
+from callblocks.parsing.engine.ids import read_id
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.readers.announce import Telling
+from callblocks.parsing.readers.call_keys import Heads, Keys, Parts, extra_of, resolve
+from callblocks.parsing.repair.brackets import Brackets
+from callblocks.parsing.repair.calls import Broken, Mended, mend, read_mended
+from callblocks.parsing.values.json_scan import JsonScan, ScanState
+from callblocks.parsing.values.json_text import read_json
+
+__all__ = (
+    "CallObject",
+    "CallRow",
+    "RowReader",
+)
+
+# --- The description of a row of call objects: one object, an array, or lines, up to a closing
+# marker ---
+#
+# `Row` is data only; `RowReader` reads it. A dialect sets the fields that differ.
+
+# Text without meaning that models put between calls: a word, a comment, a list mark.
+_STRAY = r"[^{}\[\]<]{1,40}"
+_GAP = "[ \\t\\r\\n]{0,20}"
+_IN_ARRAY = Markers(Shape((_STRAY, r"(?=[{\]])")))
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """The syntax of a row.
+
+    keys            the keys of a call object
+    opening         markers that begin the next row
+    closing         markers that end the row
+    separators      characters that may stand between objects outside of an array
+    many            objects may follow each other without a separator
+    trailing        markers that may follow the row and belong to it
+    silent          names that call nothing
+    natural         repairs that are not reported, because the grammar is not quite JSON
+    repairs         repairs that each call of the row needed
+    as_text         arguments are strings that hold JSON
+    sure            the markers alone make it a row; otherwise its objects need a name and arguments
+    only_known      if tools are declared, the name must be one of them
+    may_lack_input  an object without arguments calls a tool that requires none
+    early           a call starts with its arguments; the caller can still discard its events
+    mends           an object that is no JSON is repaired even if the row is not `sure`
+    general         codes of problems are general ones, because no dialect owns the row
+    """
+
+    keys: Keys
+    opening: tuple[str, ...]
+    closing: tuple[str, ...]
+    separators: str = ",;"
+    many: bool = True
+    trailing: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    natural: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+    as_text: bool = False
+    sure: bool = True
+    only_known: bool = False
+    may_lack_input: bool = False
+    early: bool = False
+    mends: bool = False
+    general: bool = False
+
+    @cached_property
+    def heads(self) -> Heads:
+        """Patterns for the usual beginnings of objects."""
+        return self.keys.heads()
+
+    @cached_property
+    def closers(self) -> Markers:
+        """The markers that end the row."""
+        return Markers(*self.closing)
+
+    @cached_property
+    def trailers(self) -> Markers:
+        """The markers that may follow the row."""
+        return Markers(*self.trailing)
+
+    def strays(self, *, in_array: bool) -> Markers:
+        """Return markers for stray text between two calls; the next call confirms it."""
+        if not self.sure or not (in_array or self.is_closed):
+            return Markers()
+        return _IN_ARRAY if in_array else self._between
+
+    @cached_property
+    def _between(self) -> Markers:
+        return Markers(Shape((_STRAY, r"\{", _GAP, '"')))
+
+    @cached_property
+    def stray_ends(self) -> Markers:
+        """Markers for stray text between the last call and the marker that ends the row."""
+        markers = self.closing if self.sure and self.is_closed else ()
+        return Markers(*(Shape((_STRAY, *map(re.escape, one))) for one in markers))
+
+    @cached_property
+    def is_closed(self) -> bool:
+        """True if a marker closes the row; a bracket is none, since it may stand anywhere."""
+        return any(one.strip("}]") for one in self.closing)
+
+    @cached_property
+    def ends(self) -> Markers:
+        """The markers that end a row with broken JSON."""
+        tokens = (one for one in self.trailing if one.startswith("<|"))
+        return Markers(*(self.closing if self.is_closed else ()), *self.opening, *tokens)
+
+
+# --- One call object while it arrives: `{"name": "ls", "arguments": {"path": "."}}` ---
+#
+# The members are read one by one, so the name is known as soon as its string closes, and the
+# arguments are emitted while they arrive. Members may stand in any order: arguments before the name
+# are held back until the name is known.
+#
+# Two paths: most objects begin in the same way, and `_quick` consumes `{"name": "ls", "arguments":
+# `
+# with two markers. Everything else goes member by member (`_any`). Both record their keys in
+# `_seen`,
+# by which duplicates are found.
+
+# A short string without escapes, as most keys and ids are: one match instead of a scan.
+_PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))
+
+
+class CallObject:
+    """A reader of one call object, and the members that were read so far.
+
+    `heads`: patterns for the usual beginnings. `sure`: a name alone makes it a call, unless it is
+    one of the `silent` names. `as_text`: its arguments are a string. `any_name`: the name need not
+    be a declared tool's. `early`: the call starts with its arguments although it may be no call.
+
+    Of a duplicate key the last value counts, which is a repair. A second name that differs from the
+    emitted one sets `renamed`: the call is then bad, because an event cannot be revoked.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        keys: Keys,
+        heads: Heads,
+        *,
+        sure: bool,
+        silent: tuple[str, ...],
+        as_text: bool,
+        any_name: bool,
+        early: bool,
+    ) -> None:
+        self.block = block
+        self.keys = keys
+        self.sure = sure
+        self.silent = silent
+        self.any_name = any_name
+        self.early = early
+        self.opens = '{"' if as_text else "{"
+        self.start = block.offset
+        self.mark = len(block.taken)
+        self.name = ""
+        self.id: str | None = None
+        self.input: Span | None = None
+        self.written = ""
+        self.started = False
+        self.meant = False
+        self.too_deep = False
+        self.renamed = False
+        self.repairs: dict[str, None] = {}
+        self._name_key = self._input_key = ""
+        self._others: dict[str, Any] = {}
+        self._heads = heads
+        self._empty = False
+        self._seen: set[tuple[int, str]] = set()
+
+    def read(self, level: int = 0) -> Reading[bool]:
+        """Read the object at the current offset; return whether it is complete."""
+        going = yield from self._first(level)
+        return (yield from self._rest(level)) if going else self._empty
+
+    def _rest(self, level: int) -> Reading[bool]:
+        """Read the members behind the first one, up to the closing brace."""
+        going, id_after = True, self._heads.id_after
+        if id_after is not None and level == 0 and (0, self.keys.id) not in self._seen:
+            member = yield from self.block.match(id_after)
+            if member:
+                self._seen.add((0, self.keys.id))
+                self.id = read_id(member[member.rindex('"', 0, -1) + 1 : -1])
+        while going:
+            char = yield from self.block.peek()
+            if char not in (",", "}"):
+                return False
+            self.block.step()
+            if char == "}":
+                return True
+            going = yield from self._any(level)
+        return False
+
+    def _first(self, level: int) -> Reading[bool]:
+        """Read up to the end of the first member, or the whole of an empty object."""
+        if level == 0 and (quick := (yield from self.block.match(self._heads.begin))):
+            return (yield from self._quick(quick))
+        self.block.step()
+        self._empty = (yield from self.block.peek()) == "}"
+        if self._empty:
+            self.block.step()
+            return False
+        return (yield from self._any(level))
+
+    def _quick(self, head: str) -> Reading[bool]:
+        keys, level = self.keys, int(self.keys.wrapped)
+        self.id, self.name = self._heads.told(head)
+        self._name_key = keys.name[0]
+        self._seen |= self._heads.seen
+        if not self._may_be_called:
+            return False
+        if self.sure and not self.is_silent:
+            self.begin()
+        going = True
+        if (yield from self.block.match(self._heads.then)):
+            self._seen.add((level, keys.input[0]))
+            self._input_key = keys.input[0]
+            going = yield from self._input(self.block.scan.text[self.block.scan.pos])
+        return going and (not level or (yield from self._rest(level)))
+
+    def _any(self, level: int) -> Reading[bool]:
+        """Read a member; return whether it is complete."""
+        if (yield from self.block.peek()) != '"':
+            return False
+        key = yield from self._key(level)
+        return key is not None and (yield from self._member(key, level))
+
+    def parts(self) -> Parts | None:
+        """Return the parts of the complete object; raise `ValueError` for bad arguments."""
+        if not self.name:
+            return None
+        value = self._read(self.written) if self.input else None
+        return Parts(self.name, self.id, value, self.input, extra_of(self._others))
+
+    def _read(self, text: str) -> Any:
+        """Return the value of strict JSON in which keys may be duplicate."""
+        stage = self.block.stage
+        value, repairs = read_mended(text, strict=stage.strict, depth=stage.limits.depth)
+        self.repairs |= dict.fromkeys(repairs)
+        return value
+
+    @property
+    def is_silent(self) -> bool:
+        """True if the name calls nothing."""
+        return self.name in self.silent
+
+    @property
+    def _is_known(self) -> bool:
+        """True if the name may be a tool's."""
+        return self.any_name or self.name in self.block.stage.tools
+
+    @property
+    def _may_be_called(self) -> bool:
+        """True if reading goes on: without a marker an undeclared name makes no call."""
+        return self.sure or self._is_known or self.is_silent
+
+    def begin(self) -> None:
+        """Emit the start of the call, and arguments that were held back, once."""
+        if self.started:
+            return
+        self.started = True
+        start, end = self.input or (None, None)
+        self.block.started(self.name, self.id, id_later=bool(self.keys.id), end=start)
+        if end is not None:
+            self.block.input(self.written, end=end)
+
+    def _key(self, level: int) -> Reading[str | None]:
+        raw, whole = yield from self._value()
+        if not whole or (yield from self.block.peek()) != ":":
+            return None
+        self.block.step()
+        yield from self.block.peek()
+        key = raw[1:-1] if "\\" not in raw else str(read_json(raw))
+        if (level, key) in self._seen:
+            if self.block.stage.strict:
+                return None
+            self.repairs["repaired-keys"] = None
+        self._seen.add((level, key))
+        return key
+
+    def _member(self, key: str, level: int) -> Reading[bool]:
+        keys, char = self.keys, (yield from self.block.peek())
+        if keys.single and self.name in ("", key):
+            return (yield from self._single(key))
+        if not self.sure and self._is_answer(key, level):
+            return False
+        if key in keys.nested and char == "{" and not keys.single:
+            return (yield from self.read(level + 1))
+        if key in keys.input and not keys.single and self._input_key in ("", key):
+            self._input_key = key
+            return (yield from self._input(char))
+        raw, whole = yield from self._value()
+        return whole and self._note(key, raw)
+
+    def _is_answer(self, key: str, level: int) -> bool:
+        """Return whether a key shows that an unmarked object is data, or describes a tool.
+
+        `{"city": …}` begins with no key of a call; `{"name": …, "description": …}` is a tool.
+        """
+        is_first = level == 0 and not self.name
+        is_described = key == "description" and self.input is None
+        return is_described or (is_first and key not in self.keys.known)
+
+    def _single(self, key: str) -> Reading[bool]:
+        if not key:
+            return False
+        self.name = key
+        self.begin()
+        return (yield from self._input(""))
+
+    def _note(self, key: str, raw: str) -> bool:
+        """Record a member that is not the input; return False if its name is no string."""
+        try:
+            value = self._read(raw)
+        except ValueError:
+            return False
+        if key in self.keys.name and key == self._name_key:
+            self.renamed = self.renamed or value != self.name
+            return True
+        if key in self.keys.name and not self.name:
+            self.name, self._name_key = value if isinstance(value, str) else "", key
+            if self.name and self.sure and not self.is_silent:
+                self.begin()
+            return bool(self.name) and self._may_be_called
+        if key and key == self.keys.id:
+            self.id = read_id(value)
+        else:
+            self._others[key] = value
+        return True
+
+    def _input(self, char: str) -> Reading[bool]:
+        """Read the arguments; if the name is known, emit them while they arrive."""
+        # Stream the arguments only if the object is certain to be a call by now: a known name, and
+        # arguments of the right form. In a guessed dialect without a marker the call starts only
+        # when the object is complete, unless its events can still be discarded (`early`).
+        start = self.block.offset
+        if self.name and char and char in self.opens and self._is_known and not self.is_silent:
+            self.meant = True
+            if self.early or self.block.stage.alone or self.block.opening.strip():
+                self.begin()
+        if self.started:
+            self.block.input("", end=start)
+        raw, whole = yield from self._value(live=self.started)
+        self.written, self.input = raw, (start, start + len(raw))
+        return whole
+
+    def _value(self, *, live: bool = False) -> Reading[tuple[str, bool]]:
+        """Return the text of the JSON value at the current offset, and whether it is complete."""
+        if not live and (plain := (yield from self.block.match(_PLAIN))):
+            return plain, True
+        mark, scan = len(self.block.taken), JsonScan(self.block.stage.limits.depth, exact=True)
+        yield from self.block.consume(scan, live=live)
+        self.too_deep = self.too_deep or scan.too_deep
+        return "".join(self.block.taken[mark:]), scan.state is ScanState.STOPPED
+
+
+# --- The reader of a row of call objects: one object, an array, or lines, up to a closing marker
+# ---
+
+
+class RowReader:
+    """A reader of the row at the current offset."""
+
+    def __init__(self, block: Block, row: CallRow) -> None:
+        self.block = block
+        self.row = row
+        self.telling = Telling(
+            block, as_text=row.as_text, id_later=bool(row.keys.id), general=row.general
+        )
+        self._in_array = False
+        self._end = block.offset
+        self._ended = True
+        self._repairs: list[str] = []
+
+    def read(self, char: str = "") -> Reading[Refused | None]:
+        """Emit the calls of the row, or refuse it; `char` is the next character, if known."""
+        char = char or (yield from self.block.peek())
+        if char == "[":
+            self.block.step()
+            self._in_array = True
+            char = yield from self.block.peek()
+            if char != "{" and not self.row.is_closed:
+                return self.block.refuse(expected="`{`")
+        more = True
+        while more:
+            call = self._object()
+            if char != "{" or not (yield from call.read()):
+                return (yield from self._break_off(call))
+            more = yield from self._tail()
+            if not self._finish(call):
+                return self._leave(call)
+            char = "{"
+        return self._stop()
+
+    def _object(self) -> CallObject:
+        """Return a reader for the object here; only the first of a row may be silent."""
+        row, silent = self.row, () if self.telling.any else self.row.silent
+        return CallObject(
+            self.block,
+            row.keys,
+            row.heads,
+            sure=row.sure,
+            silent=silent,
+            as_text=row.as_text,
+            any_name=self._any_name,
+            early=row.early,
+        )
+
+    def _stop(self) -> None:
+        if self._end < self.block.offset:
+            self.block.give_back(self._end)
+
+    def _leave(self, call: CallObject) -> Refused | None:
+        """Return an object that is no call to the scanner; refuse if it is the first one."""
+        if not self.telling.any:
+            expected, at = "an object that calls a tool", call.start
+            return self.block.refuse(until=self.block.offset, expected=expected, at=at)
+        self._end = call.start
+        return self._stop()
+
+    def _tail(self) -> Reading[bool]:
+        """Read the tail of an object; return whether another object follows."""
+        self._end, self._ended, self._repairs = self.block.offset, True, [*self.row.repairs]
+        char = ""
+        if self._in_array or self.row.many or self.row.closing or self.row.trailing:
+            char = yield from self.block.peek()
+        char, commas = yield from self._separators(char)
+        if char == "{" and (commas or self._may_lack_comma):
+            if commas > 1 or (self._in_array and not commas):
+                self._repairs.append("repaired-commas")
+            self._end = self.block.offset
+            return True
+        if commas:
+            self._repairs.append("repaired-commas")
+        if self._in_array:
+            self._close_array(char)
+            char = ""
+        yield from self._close(char)
+        return False
+
+    @property
+    def _may_lack_comma(self) -> bool:
+        """True if an object may follow another without a comma."""
+        return not self.block.stage.strict if self._in_array else self.row.many
+
+    def _separators(self, char: str) -> Reading[tuple[str, int]]:
+        """Consume the text between two objects; return the next character and the commas' number.
+
+        `_end` is set behind the last comma, or behind the last fault.
+        """
+        # In this order: surplus braces (`}}` of an array's element), commas, a few stray words. A
+        # stray text counts only if the next object or bracket confirms it (`Row.strays`).
+        block, commas = self.block, 0
+        separators = "," if self._in_array else self.row.separators
+        if self._in_array and not block.stage.strict:
+            separators = ",;"
+            while char == "}":
+                block.step()
+                self._repairs.append("repaired-braces")
+                self._end = block.offset
+                char = yield from block.peek()
+        while char and char in separators and not (commas and block.stage.strict):
+            block.step()
+            self._end, commas = block.offset, commas + 1
+            char = yield from block.peek()
+        if char not in ("{", "}", "]", "<", "") and not block.stage.strict:
+            stray = yield from block.match(self.row.strays(in_array=self._in_array))
+            if stray:
+                text = stray.partition("{")[0]
+                block.give_back(block.offset - len(stray) + len(text))
+                self._note_stray(text)
+                self._end, commas = block.offset, max(commas, 1)
+                char = yield from block.peek()
+        return char, commas
+
+    def _note_stray(self, text: str) -> None:
+        self._repairs.append("stray-text")
+        self.telling.details["stray-text"] = f"{text.strip()!r:.80} stands between calls"
+
+    def _close_array(self, char: str) -> None:
+        if char == "]":
+            self.block.step()
+            self._end = self.block.offset
+        else:
+            self._repairs.append("repaired-closing")
+            self._ended = bool(char)
+
+    def _close(self, char: str = "") -> Reading[None]:
+        """Read the end of the row: surplus braces or stray words, and the closing marker.
+
+        `char` is the next character, if known.
+        """
+        # Cases, in this order:
+        #   marker                 the row ends; it belongs to the last call;
+        #   words and a marker     `stray_ends` matches both at once, or nothing: words without a
+        #                          marker behind them are prose;
+        #   braces, then a marker  each brace is tried, since the marker decides where they end;
+        #   beginning of a marker  the text was cut off inside of it: consume it, not ended;
+        #   none of these          the marker is missing. `_end` stays, so the text behind the last
+        #                          object is returned and becomes prose.
+        # `_ended` is False only if the text is over: then the call may lack more than its marker.
+        if self.row.trailing:
+            yield from self._trail()
+        if not self.row.closing:
+            return
+        char = char or (yield from self.block.peek())
+        marker = yield from self.block.match(self.row.closers)
+        if not marker and char not in ("}", "]", "") and not self.block.stage.strict:
+            stray = yield from self.block.match(self.row.stray_ends)
+            marker = next((one for one in self.row.closing if stray.endswith(one)), "")
+            if stray:
+                self._note_stray(stray.removesuffix(marker))
+        while not marker and char in ("}", "]"):
+            self.block.step()
+            self._repairs.append("repaired-braces")
+            self._end = self.block.offset
+            char = yield from self.block.peek()
+            marker = yield from self.block.match(self.row.closers)
+        cut = not marker and any(map(self.block.stops_within, self.row.closing))
+        if marker or cut:
+            self._end = self.block.offset
+        if not marker:
+            self._repairs.append("repaired-closing")
+            self._ended = self._ended and bool(char) and not cut
+
+    def _trail(self) -> Reading[None]:
+        yield from self.block.peek()
+        marker = yield from self.block.match(self.row.trailers)
+        if marker or any(map(self.block.stops_within, self.row.trailing)):
+            self._end = self.block.offset
+
+    def _finish(self, call: CallObject) -> bool:
+        """Emit the call of a complete object; return False if it is none and was not started."""
+        if call.too_deep and (call.started or self.row.sure):
+            depth = self.block.stage.limits.depth
+            return self._bad("too-deep", f"more than {depth} levels", call.started)
+        try:
+            parts = call.parts()
+        except ValueError as error:
+            return self._bad("json", str(error), call.started)
+        if parts is None or not self._is_call(parts):
+            return self._bad("call", "it has no name", call.started)
+        if call.renamed:
+            return self._bad("call", "it has two names", call.started)
+        repairs, ended = [*self._repairs, *call.repairs], self._ended
+        if call.is_silent:
+            self.telling.nothing(self._end)
+            return True
+        self.telling.call(parts, repairs, started=call.started, ended=ended, end=self._end)
+        return True
+
+    @property
+    def _any_name(self) -> bool:
+        """True if a call may name an undeclared tool: no other dialect is read."""
+        stage = self.block.stage
+        return stage.alone and not (self.row.only_known and stage.tools)
+
+    def _is_call(self, parts: Parts) -> bool:
+        """Return whether an object is a call, in a row that its markers do not make certain."""
+        given = parts.input
+        known = self._any_name or parts.name in self.block.stage.tools
+        is_input = _is_object(given) or (isinstance(given, str) and given[:1] == "{")
+        if given is None and self.row.may_lack_input:
+            tool = self.block.stage.tools.get(parts.name)
+            is_input = tool is not None and not tool.required
+        return self.row.sure or (is_input and known)
+
+    def _bad(self, code: str, detail: str, started: bool) -> bool:
+        if started or self.row.sure:
+            self.telling.bad(code, detail, end=self._end)
+        return started or self.row.sure
+
+    def _break_off(self, call: CallObject) -> Reading[Refused | None]:
+        """Read the rest of a row with broken JSON, or that the text cuts off, with repairs."""
+        # A row that is not certain to be calls is repaired only if its dialect says so (`natural`,
+        # `mends`), and only if all its elements turn out to be calls: repairing any JSON in prose
+        # would invent calls. `certain` also holds once a call was started, since its events cannot
+        # be revoked.
+        certain = call.started or call.meant or self.row.sure
+        if not (certain or self.row.natural or self.row.mends):
+            return self._leave(call)
+        ended = yield from self._seek_end(call)
+        raw = self.block.pack(call.start)
+        found = self._mended(raw, ended=ended)
+        last = found[-1]
+        error = last.reason if isinstance(last, Broken) else ""
+        # Text that `_seek_end` searched to the end of the input must not be returned: it would be
+        # searched again from the next opener, which is quadratic.
+        if not (error or self.row.sure or ended) and raw[last.after :].strip():
+            last = Broken(len(raw), "its brackets do not close")
+            found.append(last)
+        if not certain and not all(map(self._is_mended_call, found)):
+            return self._leave(call)
+        started = call.started
+        for one in found:
+            # An open string was emitted up to the next quote, which may lie in the next object, so
+            # `said` can be beyond the end of this one.
+            self._end = max(call.start + one.after, self.block.stage.said)
+            self._ended = True
+            if isinstance(one, Broken):
+                if one is last:
+                    yield from self.block.match(self.row.closers)
+                    self._end = self.block.offset
+                self.telling.bad("json", one.reason, end=self._end)
+            else:
+                codes = (*self.row.repairs, *one.repairs)
+                self._repairs = [code for code in codes if code not in self.row.natural]
+                if one is last:
+                    self._ended = ended or "repaired-closing" not in one.repairs
+                    self.block.give_back(self._end)
+                    yield from self._close()
+                self._say_mended(one, call.start, started)
+            started = False
+        return self._stop()
+
+    def _seek_end(self, call: CallObject) -> Reading[bool]:
+        """Consume text up to the end of a broken row; return whether it ends before the text.
+
+        A row without an opening marker has no closing marker to wait for: its brackets decide.
+        """
+        if self.row.sure:
+            _, marker = yield from self.block.until(self.row.ends)
+            self.block.give_back(self.block.offset - len(marker))
+            return marker in self.row.closing or marker in self.row.trailing
+        brackets = Brackets(depth=int(self._in_array))
+        brackets.feed(self.telling.slice(call.start, self.block.offset))
+        yield from self.block.consume(brackets)
+        return brackets.state is ScanState.STOPPED
+
+    def _mended(self, raw: str, *, ended: bool) -> list[Mended | Broken]:
+        """Return the objects that can be read, and the reasons why others cannot."""
+        stage = self.block.stage
+        if stage.strict and not self.row.natural:
+            return [Broken(len(raw), "it is not JSON")]
+        depth = stage.limits.depth
+        return list(mend(raw, ended=ended, depth=depth, in_array=self._in_array))
+
+    def _is_mended_call(self, one: Mended | Broken) -> bool:
+        if isinstance(one, Broken):
+            return False
+        parts = resolve(self.row.keys, one.value, one.start, one.places)
+        return parts is not None and self._is_call(parts)
+
+    def _say_mended(self, one: Mended, base: int, started: bool) -> None:
+        parts = resolve(self.row.keys, one.value, one.start, one.places)
+        if parts is None:
+            return self.telling.bad("call", "it has no name", end=self._end)
+        if started and parts.name != self.block.written_name:
+            return self.telling.bad("call", "it has two names", end=self._end)
+        if not (self._ended or parts.place):
+            return self.telling.bad("json", "the text ends before the arguments", end=self._end)
+        place = parts.place and _moved(parts.place, base)
+        return self.telling.call(
+            parts._replace(place=place),
+            self._repairs,
+            started=started,
+            ended=self._ended,
+            end=self._end,
+        )
+
+
+def _is_object(given: object) -> bool:
+    """Return whether arguments are an object and not a JSON Schema, which describes a tool."""
+    return isinstance(given, dict) and not {"type", "properties"} <= given.keys()
+
+
+def _moved(place: Span, by: int) -> Span:
+    return place[0] + by, place[1] + by

@@ -1,0 +1,203 @@
+"""The checked input of a call: which tool it means, and which values that tool gets.
+
+    known?  ended?  runnable?  input fits?  stands for another?
+
+Policy, approval, tool, journal and recorder all work on this value and never on the raw input. If
+one of them read the raw input, it could see another call than the one that runs. The value depends
+on the call and its tool alone, so the same call gives the same input after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from callblocks.core.calls import Call, CheckedCall
+from callblocks.core.outcomes import Failure
+from callblocks.core.specs import ToolSpec
+from callblocks.core.text import brief
+from callblocks.guard.files.pins import CallFiles, Identity
+from callblocks.parsing.values.binding import bind
+from callblocks.policy.facts import Facts
+from callblocks.policy.policy import Decision, Policy, is_denied
+from callblocks.tools.check import faults_text
+from callblocks.tools.fault_text import is_too_deep
+from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Checked, FieldFault, Tool, close_to, listed
+
+__all__ = (
+    "Judgement",
+    "TakenCall",
+    "check_call",
+    "quoting_hint",
+    "take_call",
+    "unbound",
+)
+
+# --- Reasons why positional arguments did not fit a tool, in words that a model can act on ---
+#
+# 🛠️[search left pump]     limit: must be an integer, got "pump"
+#                           in this dialect a text of several words stands in quotes: 'left pump'
+
+_DIALECTS = ("emoji-bracket", "emoji-bracket+")
+_RAW = {"args", "body"}
+_QUOTES = "in this dialect a text of several words stands in quotes: 'left pump'"
+
+
+def unbound(call: Call, tool: ToolSpec) -> str:
+    """Return why the positional arguments could not be bound; "" where they were or were
+    not tried.
+    """
+    is_raw = call.input.keys() == _RAW and _RAW.isdisjoint(tool.properties)
+    if call.dialect not in _DIALECTS or not is_raw:
+        return ""
+    args, body = str(call.input["args"]), str(call.input["body"])
+    if bind(args, body, tool).value is not None:
+        return ""
+    if bind(args, "", tool).value is not None:
+        return "no parameter is left for the body; leave it empty"
+    names = _names(tool)
+    takes = f"{listed(names)}, in this order, each once" if names else "none"
+    return f"these words do not fit: it takes {takes}; {_QUOTES}"
+
+
+def quoting_hint(call: Call, tool: ToolSpec, faults: Iterable[FieldFault]) -> str:
+    """Return a hint about quotes where a word after a text does not fit; otherwise ""."""
+    texts = [name for name in _names(tool) if isinstance(call.input.get(name), str)]
+    is_split = any(fault.field in texts[1:] for fault in faults)
+    return _QUOTES if call.dialect in _DIALECTS and is_split else ""
+
+
+def _names(tool: ToolSpec) -> list[str]:
+    return [name for name in tool.properties if name != tool.body]
+
+
+# --- The checked input of a call: which tool it means, and which values that tool gets ---
+
+_UNABLE = "{name} is only described here, and nothing can run it; use another tool"
+
+
+class TakenCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as checked: `call` has the name of the tool that runs, and the input it gets.
+
+    `values` are those of the input, converted for the function. `through` is the tool that the call
+    was written with, where that one stands for another. `read` is true where the input was not
+    taken as written.
+    """
+
+    call: Call
+    tool: Tool
+    values: dict[str, Any]
+    through: str = ""
+    read: bool = False
+
+
+def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | Failure:
+    """Check a call against its tool; return a failure if it can never run."""
+    tool = registry.get(call.name)
+    if tool is None:
+        return _unknown(call.name, registry.names, registry.absent.get(call.name, ""))
+    checked = _checked(call, tool)
+    if isinstance(checked, Failure):
+        return checked
+    if checked.input is not None:
+        call = msgspec.structs.replace(call, input=checked.input)
+    # A caller's own check may accept any depth; encoding and fingerprinting recurse.
+    if is_too_deep(call.input):
+        return Failure(code="invalid_input", message=f"{tool.name}: nested too deep")
+    if tool.stands_for is None:
+        read = checked.input is not None
+        return TakenCall(call=call, tool=tool, values=checked.values, through=through, read=read)
+    # One level of indirection only: an alias of an alias could loop forever.
+    if through:
+        words = f"{tool.name} is no tool by itself; name the tool that you mean"
+        return Failure(code="invalid_input", message=words, details={"name": words})
+    # The alias is resolved before the policy sees the call, so that no rule can be dodged by
+    # calling a tool through another name.
+    name, given = tool.stands_for(checked.values)
+    return take_call(msgspec.structs.replace(call, name=name, input=given), registry, tool.name)
+
+
+def check_call(call: Call, registry: Registry) -> CheckedCall | None:
+    """Return a call as its tool would get it; `None` for one that cannot run."""
+    taken = take_call(call, registry)
+    if isinstance(taken, Failure):
+        return None
+    given = taken.tool.with_defaults(taken.call.input)
+    return CheckedCall(name=taken.tool.name, input=given, result=taken.tool.traits.result)
+
+
+def _checked(call: Call, tool: Tool) -> Checked | Failure:
+    """Return the input as the tool takes it, or the failure that stops this call for good."""
+    if not call.ended:
+        words = f"the text ended inside this call of {tool.name}; write the whole call again"
+        return Failure(code="unended_call", message=words)
+    if tool.function is None:
+        return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
+    checked = tool.check(call.input)
+    if not checked.faults:
+        return checked
+    if words := unbound(call, tool.spec):
+        return Failure(code="invalid_input", message=f"{tool.name}: {words}")
+    hint = quoting_hint(call, tool.spec, checked.faults)
+    return Failure(
+        code="invalid_input",
+        message="\n".join(filter(None, (f"{tool.name}: {faults_text(checked.faults)}", hint))),
+        details={fault.field: fault.problem for fault in checked.faults},
+    )
+
+
+def _unknown(name: str, known: tuple[str, ...], install: str) -> Failure:
+    close = close_to(name, known)
+    if install:
+        hint = f"it is not installed here: {install}"
+    elif close:
+        hint = f"did you mean {close}?"
+    else:
+        hint = f"there are: {listed(known)}" if known else "there are none"
+    return Failure(code="unknown_tool", message=f"no tool is called {brief(name)}; {hint}")
+
+
+# --- A call as the policy judged it, before anybody is asked ---
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """The call, its tool, the values for that tool, and the policy's decision.
+
+    `read` is true where the input of the call was not taken as written. `pinned` are the targets of
+    its paths at the time of the judgement.
+    """
+
+    call: Call
+    tool: Tool
+    values: dict[str, Any]
+    facts: Facts
+    decision: Decision
+    policy: Policy
+    read: bool = False
+    pinned: CallFiles = msgspec.field(default_factory=CallFiles)
+
+    @property
+    def files(self) -> CallFiles:
+        """Return the files of the call, a new copy for each user, so that a preview cannot change
+        the pins of the run.
+        """
+        return CallFiles(
+            {**self.pinned.pins}, lambda path: is_denied(self.policy, self.facts, path)
+        )
+
+    @property
+    def shown_files(self) -> tuple[tuple[str, Identity | None, tuple[int, int]], ...]:
+        """Return the files that a preview was made from; the approval covers a change of exactly
+        these.
+        """
+        return () if self.tool.preview is None else self.pinned.seen()
+
+    @property
+    def checked(self) -> CheckedCall:
+        """Return the call as its tool gets it, to record it."""
+        return CheckedCall(
+            name=self.tool.name, input=self.facts.input, result=self.tool.traits.result
+        )

@@ -1,0 +1,296 @@
+"""Chats, as AI SDK clients talk: a message goes in, the stream of a turn comes back.
+
+    POST /api/chat                  {"id": "trip", "messages": [...]}
+    GET  /api/chat/ID               what was said, for a page that loads a chat
+    POST /api/chat/ID/stop          the turn that runs ends
+    POST /api/chat/ID/resume        a turn that was interrupted goes on; its stream is a GET away
+
+Of all that a client posts, its last message counts, and its answers to questions that wait. What
+was said before is on our timeline, whatever the client says it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from callblocks.approvals.approval import BadApproval, HiddenCall
+from callblocks.server.approval_routes import AnswerBody, answer_book
+from callblocks.server.chats.chats import RunningTurn
+from callblocks.server.chats.known_chats import ChatStatus, LastTurn, standing
+from callblocks.server.chats.ui_events import client_of, ui_response
+from callblocks.server.http.faults import ApiFault, answer_json
+from callblocks.server.http.rate_limits import client_name
+from callblocks.server.http.request import event_number, read_body, read_query
+from callblocks.server.service import Service, service_of
+from callblocks.server.settings import SdkClient, SdkVersion
+from callblocks.session.event_gate import TurnLog
+from callblocks.session.model_choice import Attachment, Choice
+from callblocks.timeline.log.store import check_name
+from callblocks.views.ui.ai_sdk.messages import ui_messages
+from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
+
+__all__ = (
+    "Answered",
+    "ChatBody",
+    "Nothing",
+    "Resumed",
+    "ShownChat",
+    "Stopped",
+    "StreamQuery",
+    "answer_questions",
+    "post_chat",
+    "resume_chat",
+    "show_chat",
+    "stop_chat",
+    "stream_chat",
+)
+
+# --- Answers that come with a post, as AI SDK clients of version 6 and later send them ---
+#
+# Only a question that the chat's own turn asks is answered: an id from elsewhere is none. An answer
+# goes into the book of approvals once; what the book says then counts.
+
+
+class Answered(NamedTuple):
+    """The turn that goes on, the questions that were answered, and where its log is after them."""
+
+    running: RunningTurn
+    approvals: Sequence[str]
+    start: int
+
+
+async def answer_questions(
+    service: Service, name: str, answers: Sequence[PostedAnswer]
+) -> Answered:
+    """Answer what the turn of a chat asks; an answer to anything else is a fault.
+
+    So is a yes to a call that is not shown whole, where no other answer was taken.
+    """
+    running = service.chats.get(name)
+    if running is None:
+        words = "no turn of this chat waits for an answer; one that was interrupted can be resumed"
+        raise ApiFault("approval_answered", words)
+    waiting = running.waiting
+    taken: list[str] = []
+    hidden: HiddenCall | None = None
+    for one in answers:
+        try:
+            if one.approval in waiting and await _take(service, one):
+                taken.append(one.approval)
+        except HiddenCall as error:
+            hidden = error
+    if not taken and hidden is not None:
+        raise hidden
+    if not taken:
+        raise ApiFault("approval_answered", "the turn of this chat asks no such question any more")
+    return Answered(running, taken, running.after(taken))
+
+
+async def _take(service: Service, answer: PostedAnswer) -> bool:
+    """Return whether the book took it; `HiddenCall` for a yes to a call not shown whole."""
+    said = AnswerBody("once" if answer.approved else "deny", reason=answer.reason[:2000])
+    try:
+        await service.read(lambda: answer_book(service.host.book, answer.approval, said))
+    except HiddenCall:
+        raise
+    except (ApiFault, BadApproval):
+        return False
+    service.chats.asker.wake(answer.approval)
+    return True
+
+
+# --- Chats, as AI SDK clients talk: a message goes in, the stream of a turn comes back ---
+
+
+class ChatBody(msgspec.Struct, frozen=True):
+    """What an AI SDK client posts. `trigger` and `messageId` change nothing here.
+
+    `model`, `dialect` and `scenario` are chosen for this turn; see /api/models and /api/dialects.
+    """
+
+    id: str
+    messages: list[dict[str, Any]]
+    trigger: str | None = None
+    messageId: str | None = None
+    model: str | None = None
+    dialect: str | None = None
+    scenario: str | None = None
+
+    @property
+    def choice(self) -> Choice:
+        """What the turn is run with."""
+        model, dialect, scenario = self.model or "", self.dialect or "", self.scenario or ""
+        return Choice(model=model, dialect=dialect, scenario=scenario)
+
+
+class ShownChat(msgspec.Struct, frozen=True):
+    """A chat: its UI messages, without what the turn that runs says, which its stream replays.
+
+    A turn that was interrupted is among them, as far as it came. `last` is the number of the last
+    block: once that turn goes on, the stream after it has the rest.
+    """
+
+    id: str
+    status: ChatStatus
+    turn: str | None
+    last: int
+    messages: list[dict[str, Any]]
+
+
+class Nothing(msgspec.Struct, frozen=True):
+    """There is nothing to say."""
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """Whether there was a turn to stop."""
+
+    id: str
+    stopped: bool
+
+
+class Resumed(msgspec.Struct, frozen=True):
+    """The turn that goes on."""
+
+    id: str
+    turn: str
+
+
+async def post_chat(request: Request) -> Response:
+    """Say something in a chat, or answer its questions; the turn comes back as a stream."""
+    service = service_of(request)
+    # What the query and the headers say is checked before the body is read.
+    client_of(request)
+    body = await read_body(request, ChatBody, service.settings)
+    check_name(body.id)
+    service.slots.check()
+    posted = read_posted({"id": body.id, "messages": body.messages})
+    client = client_of(request, body.messages)
+    if posted.text is None:
+        running, answered, start = await answer_questions(service, body.id, posted.answers)
+        return ui_response(service, running.log, running.turn, client, start, answered)
+    files = [Attachment(file.name, file.content) for file in posted.files]
+    user = client_name(request.scope)
+    running = service.chats.start(body.id, posted.text, files, body.choice, user)
+    running.client = client
+    await running.begun()
+    return ui_response(service, running.log, running.turn, client)
+
+
+async def show_chat(request: Request) -> Response:
+    """A chat with its messages."""
+    service, name = service_of(request), request.path_params["id"]
+    version = client_of(request).version
+    head = await service.existing_chat(name)
+    running, (status, messages) = await _standing(service, name, version)
+    turn = None
+    if running is not None:
+        status, turn = "waiting" if running.waiting else "running", running.turn
+    return answer_json(ShownChat(name, status, turn, head.count, messages))
+
+
+async def stop_chat(request: Request) -> Response:
+    """Stop the turn that runs in a chat."""
+    service, name = service_of(request), request.path_params["id"]
+    await read_body(request, Nothing, service.settings)
+    await service.existing(name)
+    return answer_json(Stopped(name, service.chats.stop(name)))
+
+
+async def resume_chat(request: Request) -> Response:
+    """Go on with a turn that was interrupted."""
+    service, name = service_of(request), request.path_params["id"]
+    await read_body(request, Nothing, service.settings)
+    await service.existing(name)
+    running = service.chats.resume(name, client_name(request.scope))
+    await running.begun()
+    if not running.turn:
+        raise ApiFault("nothing_to_resume", "the turn was left without a message; say it again")
+    return answer_json(Resumed(name, running.turn))
+
+
+async def _standing(
+    service: Service, name: str, version: SdkVersion
+) -> tuple[RunningTurn | None, tuple[ChatStatus, list[dict[str, Any]]]]:
+    """The turn that runs, and what is there beside it, at one moment."""
+    running = service.chats.get(name)
+    read = await service.read(lambda: _read(service, name, version, running is not None))
+    if running is service.chats.get(name):
+        return running, read
+    # One that began or ended meanwhile may be neither told by a stream nor read to its end.
+    return await _standing(service, name, version)
+
+
+def _read(
+    service: Service, name: str, version: SdkVersion, is_here: bool
+) -> tuple[ChatStatus, list[dict[str, Any]]]:
+    entries = service.entries(name)
+    status, last = standing(entries)
+    messages = ui_messages(
+        entries,
+        version,
+        service.replay(name),
+        running=last if is_here else "",
+        interrupted=last if status == "interrupted" else "",
+    )
+    return status, messages
+
+
+# --- Coming back to a turn ---
+#
+#     GET /api/chat/ID/stream                 all of the turn that runs, and then what comes
+#     GET /api/chat/ID/stream?after=12.3      only what came after that event of it
+#     Last-Event-ID: 12.3                     the same
+#
+# Where nothing runs it is 204. With a number, the rest of the turn that it is of is told from the
+# timeline, with its end; a text that was under way is then told whole. Of a turn that was
+# interrupted
+# that is told, each time: it can be resumed. 204 is for a turn that ended, and was told to its end.
+
+
+class StreamQuery(msgspec.Struct, frozen=True):
+    """After which event; for which client."""
+
+    after: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}(\.[0-9]{1,15})?$")] | None = None
+    sdk_version: SdkVersion | None = None
+
+
+async def stream_chat(request: Request) -> Response:
+    """The turn that runs in a chat, from its start or after an event."""
+    service, name = service_of(request), check_name(request.path_params["id"])
+    running = service.chats.get(name)
+    # A request for a stream shows nothing of a client: the one that began the turn comes back.
+    client = client_of(request, known=None if running is None else running.client)
+    after = event_number(request, read_query(request, StreamQuery).after)
+    if running is not None:
+        await running.begun()
+        rest = None
+        if after is not None and 0 < after[0] < running.first:
+            rest = await _rest(service, name, client, after)
+        start = 0 if after is None else running.log.after(*after)
+        return rest or ui_response(service, running.log, running.turn, client, start)
+    if after is None:
+        return Response(status_code=204)
+    await service.existing_chat(name)
+    return await _rest(service, name, client, after) or Response(status_code=204)
+
+
+async def _rest(
+    service: Service, name: str, client: SdkClient, after: tuple[int, int]
+) -> Response | None:
+    """What the turn that a number is of said after it; None where all was told."""
+
+    def read() -> tuple[LastTurn, TurnLog]:
+        entries = service.entries(name)
+        last = LastTurn(entries, service.replay(name), seq=after[0], chat=name)
+        return last, last.log()
+
+    last, log = await service.read(read)
+    start = last.place_after(log, *after)
+    if start >= len(log.events):
+        return None
+    return ui_response(service, log, last.turn, client, start)

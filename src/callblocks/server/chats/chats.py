@@ -1,0 +1,251 @@
+"""The turns that run, by the chat they belong to: one at a time in each.
+
+A turn goes on whether anybody follows it or not. What happened in it is in its log until it is
+over; from then on the timeline says all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from callblocks.approvals.question import BookAsker
+from callblocks.core.errors import CallblocksError
+from callblocks.core.turn_events import (
+    PROSE,
+    CallAnswered,
+    CallAsked,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+)
+from callblocks.server.chats.known_chats import LastTurn, status_of
+from callblocks.server.http.faults import ApiFault
+from callblocks.server.http.metrics import Metrics
+from callblocks.server.settings import SdkClient
+from callblocks.session.event_gate import Logged, TurnLog
+from callblocks.session.host import Host
+from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice
+from callblocks.session.session import Session
+from callblocks.session.team_events import replay_of
+from callblocks.views.replay import Replay
+
+__all__ = (
+    "Chats",
+    "RunningTurn",
+)
+
+# --- A turn under way, for all who follow it: its log, its number, and the questions that it asks
+# ---
+
+
+class RunningTurn:
+    """A turn under way, for all who follow it. `turn` is "" until it has its number.
+
+    `client` is the client that began it; None where none did.
+    """
+
+    def __init__(self, session: Session, count: Callable[[TurnEvent], None]) -> None:
+        self.session = session
+        state = session.recorder.state
+        self.log = TurnLog(lambda: state.last)
+        self.turn = ""
+        self.fault: Exception | None = None
+        self.client: SdkClient | None = None
+        self._replayed = 0
+        self._count = count
+        self._asked: dict[str, int] = {}
+        self._answered: set[str] = set()
+
+    def replay(self, told: Iterable[Logged]) -> None:
+        """Take what happened in this turn before it was interrupted."""
+        for one in told:
+            if not isinstance(one.event, TurnEnded) or one.event.member:
+                self.log.events.append(one)
+        self._replayed = len(self.log.events)
+
+    @property
+    def first(self) -> int:
+        """The number of the turn's first block."""
+        return self.session.recorder.state.turns.get(self.turn, 0)
+
+    async def begun(self) -> None:
+        """Wait until the turn has its number; a fault instead is raised."""
+        async with aclosing(self.log.read(self._replayed)) as batches:
+            await anext(batches, None)
+        if self.fault is not None:
+            raise self.fault
+
+    def tell(self, event: TurnEvent) -> None:
+        """Take what happens."""
+        if not isinstance(event, PROSE):
+            self._note(event)
+        self.log.tell(event)
+
+    def _note(self, event: TurnEvent) -> None:
+        match event:
+            case TurnBegan(member="", turn=turn):
+                self.turn = turn
+            case CallAsked(approval=approval):
+                self._asked[approval] = len(self.log.events)
+            case CallAnswered(approval=approval):
+                self._answered.add(approval)
+            case _:
+                pass
+        self._count(event)
+
+    @property
+    def waiting(self) -> list[str]:
+        """The questions that no answer came to yet."""
+        return [approval for approval in self._asked if approval not in self._answered]
+
+    def asked(self, approval: str) -> bool:
+        """Whether this turn asked that question."""
+        return approval in self._asked
+
+    def after(self, approvals: Sequence[str]) -> int:
+        """Where the log goes on for a client that answers these questions."""
+        asked = max(self._asked[approval] for approval in approvals) + 1
+        return max(asked, self.log.asked_at)
+
+
+# --- The turns that run, by the chat they belong to: one at a time in each ---
+
+_LAST_SECONDS = 5.0
+"""How long a turn that was interrupted may take to end."""
+
+
+class Chats:
+    """Starts, keeps and stops turns."""
+
+    def __init__(self, host: Host, metrics: Metrics, limit: int) -> None:
+        self.asker = BookAsker(host.book)
+        self.is_closing = False
+        self._host = host
+        self._metrics = metrics
+        self._limit = limit
+        self._running: dict[str, RunningTurn] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def get(self, name: str) -> RunningTurn | None:
+        """The turn of a chat that runs now."""
+        return self._running.get(name)
+
+    def asking(self, approval: str) -> str:
+        """The chat whose turn asks a question; "" where none does here."""
+        found = (name for name, one in self._running.items() if one.asked(approval))
+        return next(found, "")
+
+    def session(self, name: str) -> Session:
+        """The session of a chat; approvals are answered through the book."""
+        return self._host.session(name, self.asker)
+
+    def start(
+        self,
+        name: str,
+        prompt: str,
+        attachments: Sequence[Attachment],
+        choice: Choice = NO_CHOICE,
+        user: str = "",
+    ) -> RunningTurn:
+        """Begin a turn of a user; one that runs is a `turn_running` fault."""
+        self._check_free(name)
+        session = self.session(name)
+        session.user = user
+        running = RunningTurn(session, self._metrics.count)
+        self._begin(name, running, session.run(prompt, attachments, choice, tell=running.tell))
+        return running
+
+    def resume(self, name: str, user: str = "") -> RunningTurn:
+        """Go on with a turn that was interrupted."""
+        self._check_free(name)
+        session = self.session(name)
+        session.user = user
+        entries = list(session.recorder.timeline.entries())
+        if status_of(entries) != "interrupted":
+            raise ApiFault("nothing_to_resume")
+        running = RunningTurn(session, self._metrics.count)
+        running.replay(LastTurn(entries, self._replay(name)).told())
+        self._begin(name, running, session.resume(tell=running.tell))
+        return running
+
+    def stop(self, name: str) -> bool:
+        """Stop the turn of a chat; whether there was one."""
+        running = self._running.get(name)
+        if running is not None:
+            running.session.stop()
+        return running is not None
+
+    async def close(self, grace: float) -> None:
+        """Let turns end for so many seconds, then interrupt them; no new one begins.
+
+        Nobody stopped them, so whoever serves next can go on with them.
+        """
+        self.is_closing = True
+        for seconds in (grace, _LAST_SECONDS):
+            if await self._ended(seconds):
+                return
+            for task in self._tasks:
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _ended(self, seconds: float) -> bool:
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        return not self._tasks
+
+    def _replay(self, name: str) -> Replay:
+        return replay_of(self._host.settings.team, name, self._host.store.entries)
+
+    def _check_free(self, name: str) -> None:
+        if self.is_closing:
+            raise ApiFault("shutting_down", headers={"retry-after": "5"})
+        running = self._running.get(name)
+        if running is None:
+            self._check_room()
+            return
+        words = "a turn of this chat runs: wait until it is over, or stop it"
+        if waiting := running.waiting:
+            words = f"a turn of this chat waits for the approval {waiting[0]}: answer, or stop it"
+        raise ApiFault("turn_running", words)
+
+    def _check_room(self) -> None:
+        if len(self._running) >= self._limit:
+            words = f"{self._limit} turns run, which is the limit here; try again later"
+            raise ApiFault("too_many_turns", words, {"retry-after": "5"})
+
+    def _begin(
+        self, name: str, running: RunningTurn, turn: Coroutine[Any, Any, TurnEnded | None]
+    ) -> None:
+        self._running[name] = running
+        # Until the task has its first step, nothing else says that the session is used.
+        running.session.is_held = True
+        task = asyncio.create_task(self._see_out(name, running, turn))
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        """A mistake of ours is for whoever runs the server; clients saw their stream break off."""
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            context = {"message": "a turn broke off", "exception": error, "task": task}
+            task.get_loop().call_exception_handler(context)
+
+    async def _see_out(
+        self, name: str, running: RunningTurn, turn: Coroutine[Any, Any, TurnEnded | None]
+    ) -> None:
+        with self._metrics.running.track_inprogress():
+            try:
+                await turn
+            except CallblocksError as error:
+                # Whoever began it is told; it never was on the timeline.
+                running.fault = error
+            finally:
+                del self._running[name]
+                running.session.is_held = False
+                running.log.close()

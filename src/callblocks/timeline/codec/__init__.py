@@ -1,0 +1,6 @@
+"""How outcomes and messages become blocks.
+
+encode.py chooses by the kind of result that a tool's traits name: plain, file, exec, web. Order for
+every tool: code, call, notices, results. Start with encode.py. May import: core, tools,
+timeline.artifacts.
+"""

@@ -1,0 +1,298 @@
+"""A call on the timeline: the code that it runs, where it runs code, then the call.
+
+    {"tool_id":"react.write","tool_call_id":"abc","params":{"path":"a.md","content":"# A… "},"ts":…}
+
+- Content that stands elsewhere on the timeline is not repeated: of the content of `react.write`,
+  and of code, at most 100 characters stay, then `... [see fi:…]`. All other parameters stay whole,
+  because the call is the record. Only where a block cannot hold them are long ones kept as
+  artifacts.
+- Secrets are masked.
+- The parameters are those that the model wrote, in its own types: it is shown what it wrote, and a
+  call that is run again after a restart is checked again, with the same outcome.
+- Code, and the path of a file, are read from the checked call, as all of the results are.
+- `meta.input` distinguishes calls with the same id: a digest of tool and input. `meta.is_partial`
+  marks an incomplete input; `meta.runs` and `meta.result` name the tool that runs and the kind of
+  its result, where the written name does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+import msgspec
+
+from callblocks.core.blocks import Block
+from callblocks.core.calls import Call, CheckedCall, ResultKind
+from callblocks.core.errors import BadPath
+from callblocks.core.json_values import json_text, plain
+from callblocks.core.outcomes import Artifact
+from callblocks.core.paths import written_path
+from callblocks.core.redaction import redact_start, without_secrets
+from callblocks.timeline.codec.call_stamp import JSON, Stamp, fits, shown
+from callblocks.tools.context import Keep
+
+__all__ = (
+    "SHAPES",
+    "Shape",
+    "as_run",
+    "call_blocks",
+    "checked_of",
+    "code_of",
+    "has_code_elsewhere",
+    "input_digest",
+    "is_whole",
+    "params_of",
+    "result_kind",
+    "shape_of",
+)
+
+# --- The shape of a tool's blocks, by the kind of its result ---
+#
+#     write      digest, content                            react.write
+#     rendering  digest, and PDF or image                   rendering_tools.write_*
+#     exec       report, then digest and content of each    exec_tools.execute_code_*
+#                file
+#     read       status, then what it brought               react.read
+#     hide       digest, content, and the record            react.hide
+#     search     digest, rows of the sources pool           web_tools.web_search
+#     fetch      digest, pages by URL                       web_tools.web_fetch
+#     plain      digest, content                            any other
+#
+# A tool declares it itself (`@tool(result="search")`), and the checked call has that. Without a
+# declaration, and for an unchecked call, the name decides.
+
+Shape: TypeAlias = ResultKind
+
+# Names and patterns; the first match counts.
+SHAPES: dict[str, Shape] = {
+    "react.write": "write",
+    "react.read": "read",
+    "react.hide": "hide",
+    "rendering_tools.write_*": "rendering",
+    "exec_tools.execute_code_*": "exec",
+    "web_tools.web_search": "search",
+    "web_tools.web_fetch": "fetch",
+}
+
+
+# Precedence: the caller's table, the tool's own declaration, the name, `plain`.
+def shape_of(
+    tool: str, shapes: Mapping[str, Shape] | None = None, checked: CheckedCall | None = None
+) -> Shape:
+    """Return the shape of a tool's results; an entry of `shapes` for its name has precedence."""
+    name = tool if checked is None else checked.name
+    said = None if checked is None else checked.result
+    return _by_name(name, shapes or {}) or said or _by_name(name, SHAPES) or "plain"
+
+
+def _by_name(tool: str, shapes: Mapping[str, Shape]) -> Shape | None:
+    return next((shape for pattern, shape in shapes.items() if fnmatchcase(tool, pattern)), None)
+
+
+# --- A call on the timeline: the code that it runs, where it runs code, then the call ---
+
+# Characters that stay of a parameter which stands elsewhere.
+_START = 100
+
+# Characters from which a parameter is kept as an artifact, where the block is too large.
+_LONG = 10_000
+
+_CODE_MIMES = {
+    "bash": "text/x-sh",
+    "javascript": "text/javascript",
+    "python": "text/x-python",
+    "shell": "text/x-sh",
+}
+
+
+def call_blocks(
+    stamp: Stamp,
+    call: Call,
+    shape: Shape,
+    keep: Keep | None = None,
+    checked: CheckedCall | None = None,
+) -> list[Block]:
+    """Return the code block of an exec call, and the call block. `checked` is the call as it will
+    run.
+    """
+    ran = as_run(call, checked)
+    code = code_of(ran) if shape == "exec" else None
+    blocks = [] if code is None else [_code_block(stamp, ran.name, code)]
+    params = _params(stamp, call, shape, ran)
+    kept: list[Artifact] = []
+    text = _payload(stamp, params)
+    # Only as a last resort: the call is the record, and a resumed turn needs its whole input.
+    if not fits(text):
+        text = _payload(stamp, _smaller(stamp, params, keep, kept))
+    meta: dict[str, Any] = {"input": input_digest(call)}
+    if call.id != stamp.call:
+        meta["id"] = plain(call.id)
+    if checked is not None:
+        meta |= _said_of(call, shape, checked)
+    if kept or params != call.input:
+        meta["is_partial"] = True
+    if kept:
+        meta["artifacts"] = [{"path": one.path, "digest": one.digest} for one in kept]
+    call_block = stamp.block(
+        "react.tool.call",
+        path=stamp.path("call"),
+        mime=JSON,
+        text=text,
+        meta=meta,
+        author="assistant",
+    )
+    return [*blocks, call_block]
+
+
+def as_run(call: Call, checked: CheckedCall | None) -> Call:
+    """Return the call with the tool and the input that it runs with, as far as these are known."""
+    if checked is None:
+        return call
+    return msgspec.structs.replace(call, name=checked.name, input=checked.input)
+
+
+def checked_of(block: Block) -> CheckedCall:
+    """Return the call of a block as it runs, as far as the block says it."""
+    name = block.meta.get("runs")
+    return CheckedCall(
+        name=name if isinstance(name, str) else block.tool_id,
+        input=params_of(block),
+        result=_said_kind(block),
+    )
+
+
+def result_kind(block: Block) -> ResultKind:
+    """Return the kind of results of a call, by its block: what that says, else its name."""
+    return _said_kind(block) or shape_of(block.tool_id)
+
+
+def _said_kind(block: Block) -> ResultKind | None:
+    try:
+        return msgspec.convert(block.meta.get("result"), ResultKind | None)
+    except msgspec.ValidationError:
+        return None
+
+
+def input_digest(call: Call) -> str:
+    """Return a digest that only the same call has: of its tool, and its input without secrets.
+
+    A secret that occurs in nothing but a digest could be guessed from it.
+    """
+    text = json_text([call.name, without_secrets(plain(call.input))])
+    return sha256(text.encode()).hexdigest()
+
+
+def params_of(block: Block) -> dict[str, Any]:
+    """Return the parameters in a call block; none where it cannot be read."""
+    try:
+        said = msgspec.json.decode(block.text or "{}")
+        return msgspec.convert(said["params"], dict[str, Any])
+    except (msgspec.MsgspecError, KeyError, TypeError):
+        return {}
+
+
+def is_whole(block: Block) -> bool:
+    """Return whether a call block has all of its input: nothing was cut or masked."""
+    if block.meta.get("is_partial"):
+        return False
+    call = Call(id=block.call_id, name=block.tool_id, input=params_of(block))
+    return block.meta.get("input") == input_digest(call)
+
+
+def has_code_elsewhere(block: Block) -> bool:
+    """Return whether the parameter `code` of a call block is the start of its code block.
+
+    A call that stands for another has a code block, too, but its parameters are whole.
+    """
+    return "runs" not in block.meta and "code" in params_of(block)
+
+
+def code_of(call: Call) -> str | None:
+    """Return the code that an exec call runs: its parameter `code`."""
+    code = call.input.get("code")
+    return code if isinstance(code, str) and code.strip() else None
+
+
+def _said_of(call: Call, shape: Shape, checked: CheckedCall) -> dict[str, Any]:
+    """Return the meta of a call block about the call that runs, where its name does not tell."""
+    runs = {} if checked.name == call.name else {"runs": plain(checked.name)}
+    return runs if shape == shape_of(call.name) else {**runs, "result": shape}
+
+
+def _code_block(stamp: Stamp, tool: str, code: str) -> Block:
+    language = tool.rpartition("_")[2]
+    return stamp.block(
+        "react.tool.code",
+        path=stamp.code_path,
+        mime=_CODE_MIMES.get(language, "text/plain"),
+        text=shown(code),
+        author="assistant",
+    )
+
+
+def _params(stamp: Stamp, call: Call, shape: Shape, ran: Call) -> dict[str, Any]:
+    """Return the parameters as written, without secrets, and with content of other blocks cut."""
+    elsewhere: dict[str, str] = {}
+    # The input of a call that stands for another is not repeated elsewhere, so it stays whole.
+    is_own = call.name == ran.name
+    if is_own and shape == "write" and "content" in call.input:
+        elsewhere["content"] = _short(call.input["content"], _written_at(stamp, ran))
+    if is_own and shape == "exec" and (code := code_of(ran)) is not None:
+        elsewhere["code"] = _short(code, stamp.code_path)
+    # Removed before redaction, so that a large content is not scanned for secrets here.
+    given = {**call.input, **dict.fromkeys(elsewhere)}
+    return {**without_secrets(plain(given)), **elsewhere}
+
+
+def _short(value: Any, path: str) -> str:
+    text = value if isinstance(value, str) else json_text(value)
+    return f"{redact_start(text, _START)[:_START]}... [see {path}]"
+
+
+def _written_at(stamp: Stamp, call: Call) -> str:
+    """Return where the content is: the file, or the result that says why there is none."""
+    path = call.input.get("path")
+    try:
+        return str(
+            written_path(path if isinstance(path, str) else "", stamp.turn, stamp.turns).path
+        )
+    except BadPath:
+        return stamp.path("result")
+
+
+def _payload(stamp: Stamp, params: dict[str, Any]) -> str:
+    payload = {"tool_id": stamp.tool, "tool_call_id": stamp.call, "params": params, "ts": stamp.ts}
+    return json_text(payload)
+
+
+def _smaller(
+    stamp: Stamp, params: dict[str, Any], keep: Keep | None, kept: list[Artifact]
+) -> dict[str, Any]:
+    """Return the parameters with the long ones kept elsewhere; all of them as one, if they are
+    many.
+    """
+    smaller: dict[str, Any] = {}
+    for name, value in params.items():
+        text = value if isinstance(value, str) else json_text(value)
+        smaller[name] = value
+        if len(text) > _LONG:
+            smaller[name] = _kept(f"{stamp.call}.{name[:40]}.txt", text, keep, kept)
+    if fits(json_text(smaller)):
+        return smaller
+    return {"params": _kept(f"{stamp.call}.params.json", json_text(params), keep, kept)}
+
+
+def _kept(name: str, text: str, keep: Keep | None, kept: list[Artifact]) -> str:
+    """Return the start of a text, and keep all of it as an artifact."""
+    content = text.encode()
+    try:
+        artifact = keep(name, content, "") if keep is not None else None
+    except OSError:
+        artifact = None
+    if artifact is None:
+        return f"{text[:_START]}... [{len(content)} bytes in all, left out]"
+    kept.append(artifact)
+    return f"{text[:_START]}... [{len(content)} bytes in all, kept as {artifact.path}]"

@@ -1,0 +1,277 @@
+"""A call that has ended, and its blocks to be written.
+
+Every shape is a function from `Ended` to `Emitted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from callblocks.core.blocks import Author, Block, Type
+from callblocks.core.calls import Call
+from callblocks.core.errors import TimelineError, ToolError
+from callblocks.core.json_values import whole
+from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome
+from callblocks.core.paths import FilePath, Message, MessagePath, NotesPath
+from callblocks.core.selector import cited
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.mime import mime_of
+from callblocks.timeline.codec.call_stamp import (
+    JSON,
+    NOT_RUN,
+    TEXT,
+    Stamp,
+    cut,
+    error_payload,
+    fits,
+    notice_of_failure,
+)
+from callblocks.timeline.codec.file_blocks import (
+    TurnFile,
+    content_block,
+    digest_text,
+    file_digest,
+    is_left_out,
+)
+from callblocks.timeline.timeline import TIMELINE_CODES, Tokens, TurnFiles
+from callblocks.timeline.timeline_state import SourcesPool
+
+__all__ = (
+    "Emitted",
+    "EndedCall",
+    "Holdings",
+    "attachment_blocks",
+    "failed",
+    "is_spilled",
+    "left_out",
+    "message_block",
+    "notes_block",
+    "whole_output",
+)
+
+# --- Resources of a timeline beside its blocks: files, artifacts, sources, and a token counter ---
+#
+# Methods never raise: an unreadable file counts as absent, and one that cannot be kept gives a
+# notice.
+
+
+class Holdings(msgspec.Struct, frozen=True, kw_only=True):
+    """Access to files, artifacts, sources and token counts."""
+
+    files: TurnFiles
+    artifacts: Artifacts
+    pool: SourcesPool
+    tokens: Tokens
+
+    def read(self, path: FilePath) -> bytes | None:
+        """Return the content of a file of a turn; `None` where there is none to be read."""
+        try:
+            return self.files.read(path)
+        except (OSError, ToolError):
+            return None
+
+    # A notice instead of an exception: recording an outcome must not fail because a disk is full.
+    def keep(self, path: FilePath, content: bytes, mime: str) -> TurnFile | Notice:
+        """Keep a file of a turn; return a notice if that fails."""
+        try:
+            artifact = self.artifacts(path.name, content, mime)
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            words = f"{path} was written, and could not be kept: {why}"
+            return Notice(code="not_kept", message=words, details={"path": str(path)})
+        return self.hosted(path, content, artifact)
+
+    def hosted(self, path: FilePath, content: bytes, artifact: Artifact) -> TurnFile:
+        """Return a file that is kept already."""
+        return TurnFile(
+            path=path,
+            content=content,
+            mime=artifact.mime,
+            artifact=artifact,
+            hosting=self.artifacts.hosting(artifact),
+        )
+
+    def content(self, artifact: Artifact) -> bytes | Failure:
+        """Return the content of an artifact, or its fault."""
+        try:
+            return self.artifacts.read(artifact.digest)
+        except TimelineError as error:
+            # The model must not learn where artifacts are kept.
+            words = TIMELINE_CODES.get(error.code, "the artifact cannot be read")
+            return Failure(code=error.code, message=words)
+
+
+def left_out(file: TurnFile) -> list[Notice]:
+    """Return the notices about a file that no block can hold."""
+    if not is_left_out(file):
+        return []
+    words = f"{file.path} has {len(file.content)} bytes, too many to show; the file is kept"
+    details = {"path": str(file.path), "size_bytes": len(file.content)}
+    return [Notice(code="file_too_large", message=words, details=details)]
+
+
+# --- A call that has ended, and its blocks to be written ---
+
+
+class EndedCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call with its outcome. `brought` are blocks that the tool brings itself."""
+
+    call: Call
+    outcome: Outcome
+    stamp: Stamp
+    holdings: Holdings
+    brought: tuple[Block, ...] = ()
+
+    def param(self, name: str) -> str:
+        """Return a parameter of the call that is a text; "" for any other."""
+        value = self.call.input.get(name)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """Return the output, where it is an object; otherwise an empty one."""
+        output = self.outcome.output
+        return cast("Mapping[str, Any]", output) if isinstance(output, Mapping) else {}
+
+    # By the failure's code and its time: the runtime gives no other sign, and a call recorded by
+    # another program has only these.
+    @property
+    def has_run(self) -> bool:
+        """Return whether the tool was begun at all; a call that did not run made no file.
+
+        A call that was stopped before its turn came took no time.
+        """
+        code = self.outcome.error.code if self.outcome.error else ""
+        return self.outcome.seconds > 0 if code == "cancelled" else code not in NOT_RUN
+
+
+class Emitted(msgspec.Struct, frozen=True, kw_only=True):
+    """The notices, the results, and the records that come before them.
+
+    `kept` are artifacts made on the way; `shown` are the digests of files in the results.
+    """
+
+    notices: tuple[Notice, ...] = ()
+    results: tuple[Block, ...] = ()
+    records: tuple[Block, ...] = ()
+    kept: tuple[Artifact, ...] = ()
+    shown: frozenset[str] = frozenset()
+
+
+def failed(ended: EndedCall, failure: Failure, **fields: Any) -> Emitted:
+    """Return the blocks of a call without a result: the digest says why, and so does a notice."""
+    said = {
+        "artifact_path": ended.stamp.path("result"),
+        "tool_call_id": ended.stamp.call,
+        "error": error_payload(ended.stamp, failure),
+        **fields,
+    }
+    digest = ended.stamp.result("digest", digest_text(**said))
+    return Emitted(notices=(notice_of_failure(ended.stamp, failure),), results=(digest,))
+
+
+# --- An output that was too long for an outcome: the runtime left its beginning, and kept it whole
+# ---
+#
+# first lines …
+# ... (2.3MB in all, kept as 4f/4f0c…/c1.json)
+
+
+def is_spilled(output: object, artifact: Artifact) -> bool:
+    """Return whether an output is only the beginning of this artifact, which its last line
+    names.
+    """
+    if not isinstance(output, str) or not artifact.path:
+        return False
+    last = output[output.rfind("\n") + 1 :]
+    return last.startswith("... (") and last.endswith(f"kept as {artifact.path})")
+
+
+def whole_output(ended: EndedCall) -> Any:
+    """Return the output as the tool gave it, where it can be recovered; else what is left of it."""
+    output = ended.outcome.output
+    for artifact in ended.outcome.artifacts:
+        # Only JSON can be restored to the value that the tool returned; a text has lost nothing but
+        # length.
+        if artifact.mime == JSON and is_spilled(output, artifact):
+            content = ended.holdings.content(artifact)
+            try:
+                return msgspec.json.decode(content) if isinstance(content, bytes) else output
+            except (msgspec.DecodeError, RecursionError):
+                return output
+    return output
+
+
+# --- Messages of people and models as blocks: prompts, attachments, notes, answers ---
+#
+# Content too large for a block is cut there; all of it is kept as an artifact, named in the meta.
+
+# The most bytes shown of an attached text.
+_ATTACHED = 200_000
+
+_MESSAGES: dict[Message, tuple[Type, Author]] = {
+    "user.prompt": ("user.prompt", "user"),
+    "assistant.completion": ("assistant.completion", "assistant"),
+}
+
+
+def message_block(stamp: Stamp, message: Message, text: str, holdings: Holdings) -> Block:
+    """Return the person's message, or the answer; the meta lists the cited sources."""
+    type, author = _MESSAGES[message]
+    shown, meta = _fitting(whole(text), f"{message}.md", holdings)
+    if sources := cited(text, holdings.pool.sids):
+        meta["sources_used"] = sources
+    path = str(MessagePath(stamp.turn, message))
+    return stamp.block(type, path=path, mime="text/markdown", text=shown, meta=meta, author=author)
+
+
+def notes_block(stamp: Stamp, text: str, holdings: Holdings) -> Block:
+    """Return the model's text before a call."""
+    shown, meta = _fitting(whole(text), f"{stamp.call}.notes.md", holdings)
+    return stamp.block(
+        "react.notes",
+        path=str(NotesPath(stamp.turn, stamp.call)),
+        mime="text/markdown",
+        text=shown,
+        meta={"channel": "timeline_text", **meta},
+        author="assistant",
+    )
+
+
+def attachment_blocks(
+    stamp: Stamp, path: FilePath, content: bytes, holdings: Holdings
+) -> list[Block]:
+    """Return the digest of an attachment and its content, both at its path."""
+    mime = mime_of(path.name, content)
+    kept = holdings.keep(path, content, mime)
+    if isinstance(kept, Notice):
+        # The message must not fail because a copy could not be kept; the file itself is in its
+        # turn.
+        kept = TurnFile(path=path, content=content, mime=mime)
+    digest = stamp.block(
+        "user.attachment",
+        path=str(path),
+        mime=JSON,
+        text=file_digest(stamp, kept, holdings.tokens),
+        meta={"role": "digest"},
+        author="user",
+    )
+    shown = content_block(stamp, kept, text_limit=_ATTACHED)
+    assert shown is not None, "every attachment has a block, if an empty one"
+    return [digest, replace(shown, type="user.attachment", author="user")]
+
+
+def _fitting(text: str, name: str, holdings: Holdings) -> tuple[str, dict[str, Any]]:
+    """Return the text, or its start and the artifact that has all of it."""
+    if fits(text):
+        return text, {}
+    try:
+        artifact = holdings.artifacts(name, text.encode(), "text/markdown")
+    except OSError:
+        return cut(text, TEXT), {}
+    hosting = holdings.artifacts.hosting(artifact)
+    return cut(text, TEXT), {**hosting, "digest": artifact.digest}

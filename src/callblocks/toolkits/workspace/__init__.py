@@ -1,1 +1,0 @@
-"""Mail, files, events, documents, sheets and tasks: one interface, a local and a Google backend."""
