@@ -83,12 +83,12 @@ def test_any_text_has_words_or_none(text: str) -> None:
     ],
 )
 def test_no_verdict_is_read_from_the_words_of_a_call_that_ran(code: str, message: str) -> None:
-    failure = without_verdict(Failure(code, message))
+    failure = without_verdict(Failure(code=code, message=message))
     assert verdict_of(f"{failure.code}: {failure.message}") is None
     assert "it ran, and failed:" in failure.message
     assert message in failure.message
 
 
 def test_the_words_of_another_failure_stay_as_they_are() -> None:
-    failure = Failure("tool_error", "the ferry office is closed")
+    failure = Failure(code="tool_error", message="the ferry office is closed")
     assert without_verdict(failure) is failure
