@@ -84,7 +84,7 @@ def test_every_option_of_a_command_is_listed(option: str) -> None:
 
 @pytest.mark.parametrize("event", [event.__name__ for event in get_args(Event)])
 def test_every_event_has_a_row(event: str) -> None:
-    assert f"\n| `{event}` |" in _page("docs/model.md")
+    assert f"\n| `{event}` |" in _page("docs/core.md")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_every_dialect_has_a_section(dialect: str) -> None:
 
 @pytest.mark.parametrize("error", errors.__all__)
 def test_every_error_stands_in_the_tree(error: str) -> None:
-    assert re.search(rf"^[│├└─ ]*{error}\b", _page("docs/model.md"), re.MULTILINE)
+    assert re.search(rf"^[│├└─ ]*{error}\b", _page("docs/core.md"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", callblocks.__all__)

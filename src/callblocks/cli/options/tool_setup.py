@@ -218,7 +218,7 @@ def code_files(folder: str) -> set[str]:
     context = click.get_current_context(silent=True)
     given: list[str] = [] if context is None else context.meta.get(TOOL_FILES, [])
     below = os.path.join(os.path.realpath(folder), "")
-    ours = (sys.prefix, os.path.dirname(os.path.dirname(__file__)))
+    ours = (sys.prefix, os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
     # Only a folder that is itself in the workspace stands for the modules in it.
     roots = [root for root in ours if os.path.realpath(root).startswith(below)]
     covered = tuple(os.path.join(root, "") for root in roots)

@@ -257,7 +257,7 @@ _MARK = Path("css", "tokens.css")
 @cache
 def web_folder() -> Path:
     """The folder with the pages, their scripts and their styles, without links in its path."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     for folder in (package / "web", package.parents[1] / "web"):
         if (folder / _MARK).is_file():
             return folder
