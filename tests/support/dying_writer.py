@@ -28,8 +28,7 @@ from callblocks.core.calls import Call
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.run_call import RunLimits
 from callblocks.timeline.artifacts import artifacts as kept_files
-from callblocks.timeline.log import postgres_store as postgres_writer
-from callblocks.timeline.log import sqlite_store
+from callblocks.timeline.log import postgres_writer, sqlite_store
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.verify import artifact_of

@@ -44,8 +44,8 @@ def test_importing_the_package_imports_no_name_before_it_is_used() -> None:
     )
     known, later = done.stdout.splitlines()
     dialects = [f"callblocks.dialects{name}" for name in ("", ".families", ".table")]
-    model = [f"callblocks.core{name}" for name in ("", ".brief", ".errors")]
-    assert known == str(["callblocks", *dialects, *model])
+    core = [f"callblocks.core{name}" for name in ("", ".errors", ".text")]
+    assert known == str(["callblocks", *core, *dialects])
     assert later == "False False"
 
 

@@ -14,7 +14,8 @@ from callblocks.core.calls import Call
 from callblocks.core.turn_events import CallAnswered, CallAsked, CallGranted, TurnEvent
 from callblocks.guard.files.root import Root
 from callblocks.guard.workers.budgets import Budgets
-from callblocks.models.model import Model, NativeNames
+from callblocks.models.model import Model
+from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.policy.policy import Policy
 from callblocks.runtime.approval_gate import Approving

@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-from pydantic import Field
-
-from callblocks.core.errors import ToolError
 from callblocks.core.extras import fault_of, install_line
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.open_office import SERVICES, local_office, service_tools
 from callblocks.toolkits.toolkit import Toolkit, Workplace, add_plugins
-from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
@@ -29,12 +24,7 @@ if TYPE_CHECKING:
     from callblocks.guard.net.client import Client
     from callblocks.toolkits.office.backend import Office
 
-__all__ = (
-    "EXEC_TOOLS",
-    "RENDERING_TOOLS",
-    "custom_tools",
-    "standard_tools",
-)
+__all__ = ("EXEC_TOOLS", "RENDERING_TOOLS", "standard_tools")
 
 EXEC_TOOLS = ("exec_tools.execute_code_python", "exec_tools.execute_code_shell")
 RENDERING_TOOLS = tuple(
@@ -99,6 +89,7 @@ def _web_tools(place: Workplace) -> Iterable[Tool]:
 
 
 def _custom_tools(place: Workplace) -> Iterable[Tool]:
+    from callblocks.toolkits.custom_tools import custom_tools
 
     return custom_tools()
 
@@ -136,37 +127,3 @@ _TOOLKITS = (
     Toolkit(RENDERING_TOOLS, _rendering_tools, "documents"),
 )
 """The kits that come with callblocks, in the order in which they are listed."""
-
-
-# --- `custom`: a tool of the caller's by its name, for dialects whose types are a fixed list ---
-#
-#     custom(name="remove", parameters={"path": "old.md"})     is     remove(path="old.md")
-#
-# It is another way to write that call and nothing else: the named tool is the one that a policy
-# judges, that a person approves and sees a preview of, and that runs. Naming `custom` itself in a
-# policy denies or asks about all that is called through it; an allow of it allows nothing.
-
-
-def custom_tools() -> tuple[Tool, ...]:
-    """Return the tool that stands for any other tool of its registry."""
-
-    @tool(body="parameters", origin="builtin")
-    def custom(
-        name: Annotated[str, Field(min_length=1, max_length=128)],
-        parameters: dict[str, Any] = {},  # noqa: B006 the schema shows it, and nothing changes it
-    ) -> Any:
-        """Call a tool by its name, one that this program added; all its rules apply.
-
-        Args:
-            name: the tool, such as remove
-            parameters: its input, such as {"path": "old.md"}
-        """
-        raise ToolError("not_runnable", f"custom stands for {name}; only a runtime can call that")
-
-    # The runtime resolves `stands_for` before policy, approval and preview, so the function above
-    # is never reached through a runtime. It raises for callers that invoke the tool directly.
-    return (msgspec.structs.replace(custom, stands_for=_meant),)
-
-
-def _meant(values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    return values["name"], values["parameters"]

@@ -40,7 +40,7 @@ def test_a_kit_is_imported_and_made_when_one_of_its_tools_is_asked_for() -> None
         "from callblocks.guard.files.root import Root\n"
         "from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools\n"
         "def heavy():\n"
-        "    kits = ('gmail', 'drive', 'sheets', 'tasks', 'local.mail', 'google.office')\n"
+        "    kits = ('tools.mail_tools', 'tools.drive_tools', 'tools.sheet_tools', 'tools.task_tools')\n"
         "    known = {f'callblocks.toolkits.office.{kit}': kit for kit in kits}\n"
         "    known |= {name: name for name in ('pydantic', 'httpx2', 'sqlite3', 'trafilatura')}\n"
         "    print(*sorted(known[name] for name in known if name in sys.modules))\n"
@@ -53,7 +53,7 @@ def test_a_kit_is_imported_and_made_when_one_of_its_tools_is_asked_for() -> None
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == ["", "pydantic tasks"]
+    assert done.stdout.splitlines() == ["", "pydantic tools.task_tools"]
 
 
 def test_tools_of_one_kind_are_read_once_for_all_workspaces(tmp_path: Path) -> None:

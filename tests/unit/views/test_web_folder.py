@@ -12,6 +12,8 @@ def test_the_folder_has_the_styles() -> None:
 
 
 def test_a_package_without_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "a" / "callblocks" / "views" / "html" / "x.py"))
+    monkeypatch.setattr(
+        module, "__file__", str(tmp_path / "a" / "callblocks" / "views" / "html" / "x.py")
+    )
     with pytest.raises(CallblocksError, match="install callblocks again"):
         web_folder.__wrapped__()
