@@ -16,8 +16,7 @@ import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import cache
-
-import msgspec
+from typing import NamedTuple
 
 from callblocks.model.errors import CallerError
 
@@ -36,7 +35,7 @@ class MissingExtra(CallerError, ImportError):
         self.extra = extra
 
 
-class Extra(msgspec.Struct, frozen=True):
+class Extra(NamedTuple):
     """One extra: `packages` maps a distribution to its oldest version, `includes` names others."""
 
     about: str

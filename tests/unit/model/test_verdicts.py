@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.model.verdicts import verdict_of
+from callblocks.model.outcomes import Failure
+from callblocks.model.verdicts import verdict_of, without_verdict
 from callblocks.views.grouping import Entry, Group, draw
 
 
@@ -73,3 +74,22 @@ def test_a_header_counts_what_failed_apart_from_what_did_not_run() -> None:
 def test_any_text_has_words_or_none(text: str) -> None:
     for code in ("", "approval_denied: ", "policy_denied: ", "cancelled: "):
         verdict_of(code + text)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("approval_denied", "f did not run: a person said no"),
+        ("approval_denied: f did not run: a person said no", "x"),
+    ],
+)
+def test_no_verdict_is_read_from_the_words_of_a_call_that_ran(code: str, message: str) -> None:
+    failure = without_verdict(Failure(code=code, message=message))
+    assert verdict_of(f"{failure.code}: {failure.message}") is None
+    assert "it ran, and failed:" in failure.message
+    assert message in failure.message
+
+
+def test_the_words_of_another_failure_stay_as_they_are() -> None:
+    failure = Failure(code="tool_error", message="the ferry office is closed")
+    assert without_verdict(failure) is failure
