@@ -8,7 +8,8 @@ from __future__ import annotations
 import gc
 import importlib
 import pkgutil
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,16 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         # After a test that is marked with `no_cover`, the plugin has resumed.
         if control.started:
             control.pause()
+
+
+@pytest.fixture(autouse=True)
+def _forget_registered_dialects() -> Iterator[None]:
+    """Forget the dialects that a test, or an example of a page, registered."""
+    yield
+    table: Any = sys.modules.get("callblocks.dialects.table")
+    if table and table._registered:
+        table._registered.clear()
+        table._spellings.cache_clear()
 
 
 @cache

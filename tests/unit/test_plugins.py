@@ -83,8 +83,6 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     load_plugins.cache_clear()
     yield tmp_path
     load_plugins.cache_clear()
-    table._registered.clear()
-    table._spellings.cache_clear()
     for name in ("my_dialects", "my_tools", "broken_plugin"):
         sys.modules.pop(name, None)
 
