@@ -11,8 +11,8 @@ from markdown import about, amount, code, drawing, spaced, table
 
 from callblocks.cli.chat.chat_input import COMMANDS
 from callblocks.core.turn_events import TurnEvent
-from callblocks.models import model as prompt_formats
 from callblocks.models import open_model as opening
+from callblocks.models import prompt_formats
 from callblocks.models.model import MODEL_CODES
 from callblocks.models.open_model import MODEL_FORMS
 from callblocks.server.http.faults import FAULTS

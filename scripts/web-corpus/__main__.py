@@ -105,6 +105,12 @@ def show() -> dict[str, Any]:
     }
 
 
+def _kind(item: object) -> str:
+    """Return the word for an item of a timeline that the modules of the page use."""
+    name = type(item).__name__
+    return {"TurnEnded": "ended", "ThoughtEntry": "thought"}.get(name, name.lower())
+
+
 def timelines() -> Iterator[dict[str, Any]]:
     """Timelines as a chat, with the batches as a terminal draws them."""
     for name, blocks in TIMELINES.items():
@@ -112,7 +118,7 @@ def timelines() -> Iterator[dict[str, Any]]:
         items = shown(entries)
         yield {
             "name": name,
-            "items": [{"kind": type(item).__name__.lower(), **_plain(item)} for item in items],
+            "items": [{"kind": _kind(item), **_plain(item)} for item in items],
             "batches": [draw(grouped(item)) for item in items if isinstance(item, Batch)],
         }
 

@@ -21,9 +21,10 @@ from callblocks.core.events import Event
 from callblocks.core.outcomes import FAILURES
 from callblocks.core.turn_events import Status, TurnEvent
 from callblocks.guard.sandbox.sandbox import Limits as SandboxLimits
-from callblocks.models.model import MODEL_CODES, PROMPT_FORMATS
+from callblocks.models.model import MODEL_CODES
 from callblocks.models.open_model import MODEL_FORMS
 from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.prompt_formats import PROMPT_FORMATS
 from callblocks.parsing.engine.ids import GENERAL_CODES
 from callblocks.policy.lint import FINDINGS
 from callblocks.policy.rules import Rule

@@ -21,7 +21,7 @@ from support.pages import ROOT
 
 __all__ = ("paragraphs",)
 
-PAGES = ("model", "models", "runtime", "server", "session", "timeline", "toolkits", "views", "web")
+PAGES = ("core", "models", "runtime", "server", "session", "timeline", "toolkits", "views", "web")
 SOURCES = ("argparse", "ast", "configparser", "difflib", "email/message", "html/parser", "inspect")
 MORE = ("json/decoder", "logging/__init__", "pathlib", "random", "shutil", "statistics", "tarfile")
 NOUNS = (

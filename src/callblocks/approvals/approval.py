@@ -132,8 +132,7 @@ class HiddenCall(BadApproval):
 #     grant_key(tool, policy.digest, tainted=False)       any input of this tool
 #
 # A person approves what is shown. An attacker who could build another call with the same
-# fingerprint
-# would run it on that approval, so the encoding must be injective:
+# fingerprint would run it on that approval, so the encoding must be injective:
 #
 # - Each part is written with its type and length. `["ab", "c"]` and `["a", "bc"]` differ, and no
 #   string can imitate the bytes of a list, an object or the next field.

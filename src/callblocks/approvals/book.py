@@ -63,10 +63,8 @@ __all__ = (
 # ---
 #
 # The wall clock says when an approval expires, also after a restart of the machine. The steady
-# clock
-# counts since the machine was booted. Within one boot, setting the wall clock back does not extend
-# an
-# approval.
+# clock counts since the machine was booted. Within one boot, setting the wall clock back does not
+# extend an approval.
 
 # CLOCK_BOOTTIME also counts while the machine is suspended. CLOCK_MONOTONIC does not, so an
 # approval would survive a night of sleep.
@@ -242,8 +240,7 @@ def _approval(row: dict[str, Any]) -> Approval:
 # same approval as unused.
 #
 # The file decides which calls run. So it is refused where another user could write to it: in a
-# folder
-# that others can write, as a symlink, or with a foreign owner.
+# folder that others can write, as a symlink, or with a foreign owner.
 
 # The name of an in-memory store, which is gone when it is closed.
 MEMORY = ":memory:"

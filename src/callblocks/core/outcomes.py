@@ -204,10 +204,9 @@ FAILURES = {
 #     cancelled: f did not run: the turn was stopped                 cancelled by you
 #
 # The gate writes `did not run` into the failure of every call that it stops. A tool may fail with
-# any
-# code and any words, also with these, and so may a server that a tool repeats; the runtime puts the
-# words of every call that ran through `without_verdict`, so that none of them is read as a verdict.
-# `web/src/verdicts.js` says the same.
+# any code and any words, also with these, and so may a server that a tool repeats; the runtime puts
+# the words of every call that ran through `without_verdict`, so that none of them is read as a
+# verdict. `web/src/verdicts.js` says the same.
 
 _CODE = re.compile(r"[a-z_]{1,64}")
 _ERROR = re.compile(r"([a-z_]{1,64}): ?([\s\S]*)")

@@ -57,8 +57,7 @@ __all__ = (
 #     a line break, a control, an invisible character, a surrogate, a trailing blank: refused
 #
 # A name is otherwise kept as written, also its Unicode form: `é` in one character and in two are
-# two
-# files on disk, and the existing one must be found. The limits are those of a disk.
+# two files on disk, and the existing one must be found. The limits are those of a disk.
 
 # The most bytes between two slashes that file systems accept.
 MAX_SEGMENT = 255

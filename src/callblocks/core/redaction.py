@@ -62,11 +62,9 @@ __all__ = (
 #     token = "x"; os.system(token)       no: its name is used
 #
 # The attack: a call hides its harmful part behind something that looks like a secret; the mask
-# covers
-# it, and a person approves what looks harmless. A text can be a command, a file or a message, and
-# nothing tells which. So every text is read as a shell would read it, and a doubtful case is no
-# mere
-# value. Then a person who sees only the mask cannot approve the call.
+# covers it, and a person approves what looks harmless. A text can be a command, a file or a
+# message, and nothing tells which. So every text is read as a shell would read it, and a doubtful
+# case is no mere value. Then a person who sees only the mask cannot approve the call.
 
 # The places where a secret is a mere value: joined to its name, to the last word of that, to
 # anything that ends with `=` or `:`, or nowhere.

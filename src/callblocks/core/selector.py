@@ -83,10 +83,8 @@ def ranges_of(numbers: Iterable[int]) -> Ranges:
 #     Rain is likely [[S:2]], and wind [[S: 4 - 6, 9]].
 #
 # They count anywhere, also in code and in fences: a text may have any format, and a source cited
-# once
-# too often does less harm than one that is lost. A bracket without a valid selector, such as
-# `[[S:]]`
-# or `[[S:x]]`, is prose. A number that no source has is left out.
+# once too often does less harm than one that is lost. A bracket without a valid selector, such as
+# `[[S:]]` or `[[S:x]]`, is prose. A number that no source has is left out.
 
 # Linear: no bracket can match inside.
 # A citation; its group is the selector. It matches no bracket inside, so the text between two

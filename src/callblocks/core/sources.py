@@ -39,16 +39,13 @@ __all__ = (
 #     https://me:pw@example.com/%7euser/%e4                  https://example.com/~user/%E4
 #
 # Scheme and host in lower case; no user, no default port, no tracking parameters, no dot segments,
-# no
-# trailing slash; `%XX` only where it is needed. The fragment is dropped, because it is a place on
-# the
-# page; only `#/…` and `#!…` stay, which single-page programs use as routes.
+# no trailing slash; `%XX` only where it is needed. The fragment is dropped, because it is a place
+# on the page; only `#/…` and `#!…` stay, which single-page programs use as routes.
 #
 # Parameters keep their order, and http is not https: two numbers for one page do less harm than one
 # number for two pages. Tabs and line breaks inside are dropped, as every client does. A URL with a
 # backslash before its query stays as it is, because some clients read a slash there, and thus
-# another
-# host. So does any text that is no http or https URL; both without surrounding blanks.
+# another host. So does any text that is no http or https URL; both without surrounding blanks.
 
 # ASCII: with Unicode case folding the long s of `httpſ` would match an s.
 _SHAPE = re.compile(

@@ -53,10 +53,8 @@ __all__ = (
 #     {"properties": null, "required": null}      {}
 #
 # Gemini writes types in capitals, integers as text, and OpenAPI's `nullable`; SDKs of typed
-# languages
-# write null for absent keywords. Plain JSON Schema has none of these, so it is unchanged. Only
-# schema
-# positions are converted: a default, or a property named `type`, is a value.
+# languages write null for absent keywords. Plain JSON Schema has none of these, so it is unchanged.
+# Only schema positions are converted: a default, or a property named `type`, is a value.
 
 _TYPES = {
     name.upper(): name

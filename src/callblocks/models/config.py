@@ -29,7 +29,7 @@ import msgspec
 
 from callblocks.core.errors import CallerError, ModelError
 from callblocks.core.redaction import is_secret_key, redact
-from callblocks.core.text import brief
+from callblocks.core.text import brief, close_to
 from callblocks.core.toml_text import parse_toml
 from callblocks.models.model import CALL_MODES, CallMode, Model
 from callblocks.models.open_model import (
@@ -41,7 +41,6 @@ from callblocks.models.open_model import (
     unknown_model,
 )
 from callblocks.models.openai.endpoint import EndpointSettings, check_is_text
-from callblocks.tools.tool import close_to
 
 __all__ = (
     "LARGEST",

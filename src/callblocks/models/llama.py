@@ -35,9 +35,8 @@ __all__ = (
 #
 # The library interprets words like `<|im_end|>` as control tokens wherever they stand, so a tool's
 # output could end its message and forge another. It also ends the whole program at a grammar that
-# it
-# cannot parse. So a sign is inserted into such words in all contents, and a grammar is tried before
-# it is used.
+# it cannot parse. So a sign is inserted into such words in all contents, and a grammar is tried
+# before it is used.
 
 _NO_CONTROLS = re.compile(r"(?!)")
 

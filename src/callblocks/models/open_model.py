@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING
 from callblocks.core.errors import CallerError, ModelError
 from callblocks.core.extras import needing
 from callblocks.core.redaction import redact
+from callblocks.core.text import close_to, listed
 from callblocks.models.model import Model
 from callblocks.models.openai.known_servers import ANY_KEY, SERVERS, KnownServer
-from callblocks.tools.tool import close_to, listed
 
 if TYPE_CHECKING:
     from callblocks.models.openai.endpoint import EndpointSettings

@@ -101,11 +101,9 @@ def _joined(before: str, after: str) -> bool:
 # Any other name stays as it is, and so does one without a value.
 #
 # The text of a person or of a tool must not open a call where a script repeats it. So it becomes
-# one
-# line of at most 200 characters, without the characters of any dialect's marker, a quoted value or
-# a
-# Markdown fence, and never stands at the start of a line. In a call it belongs between quotes: a
-# plain value of YAML may end at other characters.
+# one line of at most 200 characters, without the characters of any dialect's marker, a quoted value
+# or a Markdown fence, and never stands at the start of a line. In a call it belongs between quotes:
+# a plain value of YAML may end at other characters.
 
 LONGEST = 200
 _PLACE = re.compile(r"\{\{(prompt|result)(?::([^{}\s]{1,200}))?\}\}")

@@ -52,10 +52,8 @@ __all__ = (
 #     …               Something is left out: a type inside itself, deep nesting, many choices.
 #
 # A name or a choice that could be taken for something else (it has a blank, a sign of the notation
-# or
-# a control character, looks like a number, is the word for a type) is written as a JSON string. So
-# a
-# line reads back in one way only, and nothing in a schema can end it.
+# or a control character, looks like a number, is the word for a type) is written as a JSON string.
+# So a line reads back in one way only, and nothing in a schema can end it.
 #
 # Types are bounded: foreign schemas can be huge, and those of a few mutually recursive definitions
 # unfold exponentially. A parameter's type is written as deep as fits, from many levels down to one.

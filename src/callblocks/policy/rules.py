@@ -36,9 +36,9 @@ import msgspec
 
 from callblocks.core.errors import BadPolicy
 from callblocks.core.globs import holds_command, holds_host, holds_path, holds_text, is_exact
-from callblocks.core.text import brief
+from callblocks.core.text import brief, close_to
 from callblocks.policy.facts import ANY_HOST, Facts, host_of
-from callblocks.tools.tool import KINDS, TRAITS, close_to
+from callblocks.tools.tool import KINDS, TRAITS
 
 __all__ = (
     "WORDS",

@@ -17,7 +17,7 @@ import msgspec
 from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.outcomes import Failure
 from callblocks.core.specs import ToolSpec
-from callblocks.core.text import brief
+from callblocks.core.text import brief, close_to, listed
 from callblocks.guard.files.pins import CallFiles, Identity
 from callblocks.parsing.values.binding import bind
 from callblocks.policy.facts import Facts
@@ -25,7 +25,7 @@ from callblocks.policy.policy import Decision, Policy, is_denied
 from callblocks.tools.check import faults_text
 from callblocks.tools.fault_text import is_too_deep
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Checked, FieldFault, Tool, close_to, listed
+from callblocks.tools.tool import Checked, FieldFault, Tool
 
 __all__ = (
     "Judgement",

@@ -178,8 +178,7 @@ INTERRUPTED = Ending.of("interrupted", "interrupted")
 # --- The events of a turn, kept while it runs, for whoever follows it and whoever comes later ---
 #
 # Each reader goes at its own pace over the same list, so a slow one costs nothing and delays
-# nobody.
-# An event is numbered by the timeline: `12.3` is the third one after block 12 was written.
+# nobody. An event is numbered by the timeline: `12.3` is the third one after block 12 was written.
 
 # Texts of one running call that are logged; later ones are dropped.
 _TOLD = 1000

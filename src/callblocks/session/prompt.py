@@ -75,8 +75,7 @@ __all__ = (
 #
 # The date is that of the turn's first block. It does not change while the turn runs, and a resumed
 # turn shows the same date. The line stands beside the newest prompt, because a line near the top
-# that
-# changes daily would invalidate the model's prompt cache.
+# that changes daily would invalidate the model's prompt cache.
 
 
 def date_line(ts: str, zone: str) -> str:

@@ -74,8 +74,7 @@ __all__ = (
 #
 # An id that the model wrote and that is new in the turn is kept. An id is replaced by `tc_` and
 # twelve hex digits if the parser made it up (`tool-call-1`), if the turn has used it already, or if
-# a
-# path cannot hold it. From then on the model, too, sees only the new id.
+# a path cannot hold it. From then on the model, too, sees only the new id.
 
 
 def random_id() -> str:

@@ -47,9 +47,8 @@ __all__ = (
 #
 # A turn is owned from the block that begins it to the block that ends it. It counts as left if its
 # process is dead, or if the process lives but this session does not run it (`_HERE`). The start
-# time
-# tells a process from a later one with the same id. Liveness on another machine cannot be observed:
-# there the silence of the timeline decides.
+# time tells a process from a later one with the same id. Liveness on another machine cannot be
+# observed: there the silence of the timeline decides.
 
 # Seconds without a block after which a process on another machine loses its turn.
 _SILENT = 3600.0

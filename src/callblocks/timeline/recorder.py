@@ -82,10 +82,8 @@ def next_turn(taken: Iterable[str]) -> str:
 #     {"tokens":"chars/4","cache":{"editable_tail_size_in_tokens":2000,…}}
 #
 # The first append writes the record, and any later one with other settings. One more is written
-# where
-# a turn is taken: it makes the turn unavailable to other writers, and `meta.owner` names the
-# program
-# that has it.
+# where a turn is taken: it makes the turn unavailable to other writers, and `meta.owner` names the
+# program that has it.
 
 
 def settings_text(tokens: Tokens, cache: CacheSettings) -> str:

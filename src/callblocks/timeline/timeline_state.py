@@ -62,10 +62,8 @@ class Uses:
 #
 # The cache point is the end of round n - offset. Blocks at or before it are never shown differently
 # again, because the provider's cache holds exactly those bytes, and changing one byte would make
-# the
-# provider process everything after it anew. So the record of what a call hides is written before
-# its
-# results: its own round does not count yet then.
+# the provider process everything after it anew. So the record of what a call hides is written
+# before its results: its own round does not count yet then.
 
 # A call in a timeline: its turn and its id. Models number their calls anew in each turn.
 CallKey: TypeAlias = tuple[str, str]

@@ -46,8 +46,7 @@ __all__ = (
 #     integer            true  "three"      as given, and a fault
 #
 # Nothing else is changed, and only in an input that does not fit as it is. A repaired input is
-# shown
-# to the person and judged by the policy as repaired, so that both see what runs.
+# shown to the person and judged by the policy as repaired, so that both see what runs.
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))(?:\.0+)?")

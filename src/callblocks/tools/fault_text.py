@@ -10,9 +10,9 @@ from typing import Any, TypeAlias, cast
 
 from callblocks.core.call_text import to_compact_text
 from callblocks.core.redaction import REDACTED, is_secret_key, redact_start
-from callblocks.core.text import brief
+from callblocks.core.text import brief, close_to, listed
 from callblocks.tools.schema import Schema, schemas_at
-from callblocks.tools.tool import FieldFault, close_to, listed
+from callblocks.tools.tool import FieldFault
 
 __all__ = (
     "MAX_DEPTH",
@@ -171,9 +171,8 @@ def _fields(root: Schema, place: Place) -> list[str]:
 # --- Tests whether an input is JSON at all, and small enough to be processed ---
 #
 # A parser gives plain JSON; a caller's own code may give anything. NaN and Infinity, lone
-# surrogates,
-# numbers of thousands of digits, nesting past 100 levels and more than 100,000 values are faults,
-# with their places.
+# surrogates, numbers of thousands of digits, nesting past 100 levels and more than 100,000 values
+# are faults, with their places.
 
 MAX_DEPTH = 100
 MAX_VALUES = 100_000

@@ -35,8 +35,8 @@ from callblocks.core.specs import (
     is_declared,
     read_annotated,
 )
-from callblocks.core.text import brief
-from callblocks.tools.tool import Tool, close_to
+from callblocks.core.text import brief, close_to
+from callblocks.tools.tool import Tool
 
 __all__ = (
     "Registry",

@@ -148,10 +148,8 @@ def _reaches(start: str, goal: str, definitions: dict[str, Any]) -> bool:
 #     values_of_format(schema, input, ("path",))          every `file` of every row
 #
 # A schema may come from anyone, so nothing in it is trusted to have its form. Where it is open
-# which
-# of its branches describes a value, all do: a policy rather judges one path too many. A schema
-# author
-# could otherwise hide a path from the policy in an `anyOf`.
+# which of its branches describes a value, all do: a policy rather judges one path too many. A
+# schema author could otherwise hide a path from the policy in an `anyOf`.
 
 Schema: TypeAlias = dict[str, Any]
 

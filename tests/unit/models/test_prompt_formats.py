@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from callblocks.core.blocks import ImagePart, TextPart
 from callblocks.core.errors import CallerError
-from callblocks.models.model import PROMPT_FORMATS, Message, Role, prompt_format
+from callblocks.models.model import Message, Role
+from callblocks.models.prompt_formats import PROMPT_FORMATS, prompt_format
 from support.model_replies import message
 
 TALK = (

@@ -40,7 +40,7 @@ def test_a_kit_is_imported_and_made_when_one_of_its_tools_is_asked_for() -> None
         "from callblocks.guard.files.root import Root\n"
         "from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools\n"
         "def heavy():\n"
-        "    kits = ('tools.mail_tools', 'tools.drive_tools', 'tools.sheet_tools', 'tools.task_tools')\n"
+        "    kits = [f'tools.{kit}_tools' for kit in ('mail', 'drive', 'sheet', 'task')]\n"
         "    known = {f'callblocks.toolkits.office.{kit}': kit for kit in kits}\n"
         "    known |= {name: name for name in ('pydantic', 'httpx2', 'sqlite3', 'trafilatura')}\n"
         "    print(*sorted(known[name] for name in known if name in sys.modules))\n"

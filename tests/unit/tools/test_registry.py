@@ -10,11 +10,12 @@ import pytest
 
 from callblocks.core.calls import Call
 from callblocks.core.errors import BadSpec, BadTool, UnknownTool
+from callblocks.core.text import close_to, listed
 from callblocks.dialects import dialects
 from callblocks.parser import parse
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Tool, close_to, is_name, listed
+from callblocks.tools.tool import Tool, is_name
 
 
 @tool

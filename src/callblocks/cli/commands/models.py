@@ -201,7 +201,7 @@ def _rows(one: Listed, width: int) -> list[Row]:
 
 def _state(one: Listed) -> list[Bit]:
     """What is to be known of the server of a model."""
-    from callblocks.tools.tool import close_to, listed
+    from callblocks.core.text import close_to, listed
 
     if one.missing:
         return [("warning", f"not asked: {', '.join(one.missing)} is not set in the environment")]

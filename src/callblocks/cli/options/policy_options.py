@@ -112,7 +112,7 @@ def check_names(options: PolicyOptions, known: tuple[str, ...]) -> None:
     """Say which --allow and --only name no tool: it may be a slip."""
     from fnmatch import fnmatchcase
 
-    from callblocks.tools.tool import close_to
+    from callblocks.core.text import close_to
 
     given = [("allow", one) for one in options["allow"]]
     given += [("only", one) for one in options.get("only", ())]

@@ -179,7 +179,7 @@ def existing(store: Store, name: str) -> Head:
     head = store.head(name)
     if head.count:
         return head
-    from callblocks.tools.tool import close_to
+    from callblocks.core.text import close_to
 
     near = close_to(name, (known.name for known in store.names()))
     hint = f"; did you mean {near}?" if near else "; callblocks timeline list names them"

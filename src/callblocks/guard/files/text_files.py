@@ -91,8 +91,8 @@ def _not_text(root: Root, path: str) -> ToolError:
 #     notes/a.md: no change                         +world
 #
 # Lines end at `\n` alone, so that any other line break inside a line stays visible. The text is
-# never
-# truncated, because a person approves all of it; the surface that shows it folds what is long.
+# never truncated, because a person approves all of it; the surface that shows it folds what is
+# long.
 
 # The most lines that are compared one by one, because `difflib` is quadratic. In longer files,
 # everything between the first and the last difference counts as changed.

@@ -19,6 +19,7 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.urls import Url, follow_url
+from callblocks.guard.net.addresses import read_allowed
 from callblocks.guard.net.http_messages import (
     Headers,
     Hop,
@@ -27,7 +28,6 @@ from callblocks.guard.net.http_messages import (
     Response,
     read_request,
 )
-from callblocks.guard.net.net_guard import read_allowed
 
 if TYPE_CHECKING:
     import asyncio

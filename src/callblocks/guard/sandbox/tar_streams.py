@@ -135,8 +135,7 @@ def _header(entry: InputEntry) -> bytes:
 # --- Changes of a job: the files that came out compared with the files that went in ---
 #
 # Everything that comes out is hostile. A path must be plain and new, a file regular, and of its
-# mode
-# only the owner's executable bit counts. Unchanged files are dropped at once.
+# mode only the owner's executable bit counts. Unchanged files are dropped at once.
 
 _LISTED = 100
 

@@ -18,9 +18,9 @@ import msgspec
 
 from callblocks.core.errors import ModelError
 from callblocks.core.redaction import REDACTED, redact
+from callblocks.core.text import close_to, listed
 from callblocks.models.openai.endpoint import EndpointSettings, plain_url
 from callblocks.models.openai.known_servers import SERVERS, KnownServer, server_at
-from callblocks.tools.tool import close_to, listed
 
 __all__ = (
     "Faults",

@@ -34,12 +34,12 @@ from callblocks.models.model import (
     ToolsUnheard,
     Usage,
     UsedMode,
-    prompt_format,
 )
 from callblocks.models.openai.endpoint import EndpointSettings, check_is_text
 from callblocks.models.openai.endpoint_faults import Faults
 from callblocks.models.openai.reply_reader import ReplyReader
 from callblocks.models.openai.reply_stream import HttpStream, ask
+from callblocks.models.prompt_formats import prompt_format
 
 __all__ = (
     "ChatEndpoint",

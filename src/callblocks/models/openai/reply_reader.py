@@ -125,8 +125,7 @@ def _whole_characters(text: str) -> bytes:
 # --- Calls in the API's own form, as servers really stream them, sorted into one slot per call ---
 #
 # By the published API a call opens with `index`, `id` and `name`, and continues by its `index`
-# alone.
-# Servers deviate in these ways, and each is accepted:
+# alone. Servers deviate in these ways, and each is accepted:
 #
 #     no `index`                   a new id or name opens a call; other deltas belong to the last
 #     one

@@ -201,9 +201,8 @@ def _seconds(header: str) -> float:
 # close.
 #
 # Retrying. A request is repeated only while no byte of a reply was read: the model has then
-# produced
-# nothing that a session could have shown or acted on. A fault in the middle of a reply is never
-# repeated, because its first half is already on the screen and its calls may have run.
+# produced nothing that a session could have shown or acted on. A fault in the middle of a reply is
+# never repeated, because its first half is already on the screen and its calls may have run.
 
 _ERROR_BODY = 1 << 16
 _DRAIN_SECONDS = 0.5

@@ -64,9 +64,8 @@ __all__ = (
 #     consume   consume one JSON (or Python) value
 #
 # Each suspends the reader while the text so far cannot decide. Invariant: `taken` holds all
-# consumed
-# text of the block in parts, so that a refusal can rewind and `text` is the block as written. Parts
-# are appended and joined late: joining on each piece would be quadratic.
+# consumed text of the block in parts, so that a refusal can rewind and `text` is the block as
+# written. Parts are appended and joined late: joining on each piece would be quadratic.
 
 _BLANKS = " \t\r\n"
 _find_solid = re.compile(rf"[^{_BLANKS}]").search

@@ -315,11 +315,10 @@ def _needs_text(atom: str) -> bool:
 #
 # Models drop the variation selector U+FE0F of an emoji at times. Old transcripts were UTF-8 that
 # was once read as a one-byte encoding, so that `🛠️` became `ðŸ› ï¸`: bytes with no character in
-# that
-# encoding were lost, or kept as the control character of the same number, and so was Mac
-# Roman's apple, which Unicode has only for private use; a no-break space often became a plain
-# one. All of these are recognised but the shortest: `ð [` stands in any Icelandic text. Writers
-# write the first spelling.
+# that encoding were lost, or kept as the control character of the same number, and so was Mac
+# Roman's apple, which Unicode has only for private use; a no-break space often became a plain one.
+# All of these are recognised but the shortest: `ð [` stands in any Icelandic text. Writers write
+# the first spelling.
 
 SELECTOR = "\ufe0f"
 # The Apple logo of Mac Roman, which is a private-use character in Unicode.

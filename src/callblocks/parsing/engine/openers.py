@@ -48,10 +48,8 @@ __all__ = (
 # --- Tokens that end a model's turn (`<|im_end|>`, `<end_of_turn>`), and stray closing markers ---
 #
 # Most servers strip turn ends; one at the end of a text is markup. A dialect's closing marker
-# without
-# an open call is markup right behind one of its calls, and at the end of a text with a call; each
-# is
-# reported. Anywhere else both are prose, because then the text is about them.
+# without an open call is markup right behind one of its calls, and at the end of a text with a
+# call; each is reported. Anywhere else both are prose, because then the text is about them.
 
 # A marker in brackets with at least one letter.
 _LONE = re.compile(r"[<\[].*[A-Za-z].*[>\]]")

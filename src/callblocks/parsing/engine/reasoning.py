@@ -59,10 +59,8 @@ __all__ = (
 #
 # The trial runs the dialect's own reader on a `Stage` of its own, and ends with the first call that
 # is complete or cannot become one. The scanner is then rewound; if it was a call, the caller reads
-# it
-# again for good. Why not keep the events of the trial: they are decided with the thought's end as
-# the
-# end of the text, and the real reader may see more.
+# it again for good. Why not keep the events of the trial: they are decided with the thought's end
+# as the end of the text, and the real reader may see more.
 #
 # The trial gets text in slices, not all that has arrived: a reader that consumed everything before
 # it

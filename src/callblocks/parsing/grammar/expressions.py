@@ -186,10 +186,8 @@ def _ranges(spec: str) -> tuple[tuple[str, str], ...]:
 #     until(["</call>"])              any text, and then the first `</call>`
 #
 # The automaton is that of Aho and Corasick: a state is the longest suffix of the text so far that
-# is
-# a prefix of a marker. With the marker `<end>`, the text `a<<en` is in the state `<en`; after `x`
-# it
-# is in the state ``.
+# is a prefix of a marker. With the marker `<end>`, the text `a<<en` is in the state `<en`; after
+# `x` it is in the state ``.
 #
 # Each step takes a single character. A grammar with a rule per marker prefix would be shorter, but
 # llguidance cuts text into terminals by the longest match, and words of several characters compete.

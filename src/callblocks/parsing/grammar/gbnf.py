@@ -24,12 +24,10 @@ __all__ = (
 # --- The common part of the two textual notations of grammars, GBNF and Lark ---
 #
 # Both write `a b` for a row, `a | b` for a choice, `a?`, `a*`, `a+` and `a{2,5}`. They differ in
-# how
-# they write characters, automata and the names of rules; a subclass writes those.
+# how they write characters, automata and the names of rules; a subclass writes those.
 #
 # Precedence is in the method names: `expression` may be a choice, `row` must not be one, `item`
-# must
-# be one token or a group. Each adds parentheses where the next lower one needs them.
+# must be one token or a group. Each adds parentheses where the next lower one needs them.
 
 _SIGNS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
 

@@ -139,10 +139,8 @@ class CallRow:
 # are held back until the name is known.
 #
 # Two paths: most objects begin in the same way, and `_quick` consumes `{"name": "ls", "arguments":
-# `
-# with two markers. Everything else goes member by member (`_any`). Both record their keys in
-# `_seen`,
-# by which duplicates are found.
+# ` with two markers. Everything else goes member by member (`_any`). Both record their keys in
+# `_seen`, by which duplicates are found.
 
 # A short string without escapes, as most keys and ids are: one match instead of a scan.
 _PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))

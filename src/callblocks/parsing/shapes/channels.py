@@ -41,8 +41,7 @@ __all__ = (
 #     <|start|>assistant to=functions.ls<|channel|>commentary <|constrain|>json<|message|>
 #
 # Models write parts twice, or leave them out. The last channel counts, and the last recipient that
-# is
-# a tool. Other words are `junk`: the caller decides whether a header with junk is one.
+# is a tool. Other words are `junk`: the caller decides whether a header with junk is one.
 
 START, CHANNEL, CONSTRAIN, MESSAGE = "<|start|>", "<|channel|>", "<|constrain|>", "<|message|>"
 CHANNELS = ("analysis", "commentary", "final")

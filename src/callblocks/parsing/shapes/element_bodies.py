@@ -43,10 +43,9 @@ __all__ = (
 # ---
 #
 # Prose mentions such tags. So nothing is emitted before the closing tag has arrived and the
-# arguments
-# satisfy the tool's schema; everything else is prose. A tag is refused as soon as its first
-# argument
-# shows that it is no call: `<search> finds …` waits for one character, not for a closing tag.
+# arguments satisfy the tool's schema; everything else is prose. A tag is refused as soon as its
+# first argument shows that it is no call: `<search> finds …` waits for one character, not for a
+# closing tag.
 
 
 class GuessedCall(XmlCall):

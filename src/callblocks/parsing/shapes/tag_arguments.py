@@ -352,8 +352,7 @@ def _wrapping(before: str, mark: str, names: Sequence[str]) -> Tag:
 # ---
 #
 # A value is text if the tool's schema says so, and JSON if the schema has another type or none. A
-# key
-# without a value is dropped and reported. A value may lack its opening tag.
+# key without a value is dropped and reported. A value may lack its opening tag.
 
 NAME = "[\\w./:-]{1,200}"
 # A suffix that a model may add to the name of each tag: `<tool_call:v2>`.

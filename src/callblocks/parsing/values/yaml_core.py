@@ -250,9 +250,8 @@ _NUMBERS: tuple[tuple[re.Pattern[str], Callable[[str], float]], ...] = (
 #       print("two")
 #
 # A string is written plain only if it begins like a word and no reader of YAML 1.1 or 1.2 could
-# read
-# anything else. A string of several lines is written as a literal block. Any other is in double
-# quotes, with escapes for control characters and for all else that a reader could change.
+# read anything else. A string of several lines is written as a literal block. Any other is in
+# double quotes, with escapes for control characters and for all else that a reader could change.
 
 # Words that are booleans or null to YAML 1.1 or 1.2 do not stand plain. What begins with
 # a letter, `_` or `/` is no number, date or indicator to either; `: ` and ` #` end it.

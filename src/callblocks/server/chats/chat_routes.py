@@ -248,8 +248,8 @@ def _read(
 #
 # Where nothing runs it is 204. With a number, the rest of the turn that it is of is told from the
 # timeline, with its end; a text that was under way is then told whole. Of a turn that was
-# interrupted
-# that is told, each time: it can be resumed. 204 is for a turn that ended, and was told to its end.
+# interrupted that is told, each time: it can be resumed. 204 is for a turn that ended, and was told
+# to its end.
 
 
 class StreamQuery(msgspec.Struct, frozen=True):

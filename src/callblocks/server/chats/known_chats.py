@@ -32,9 +32,8 @@ __all__ = (
 # --- How a chat stands, and a turn of it, read from its timeline: for who comes back later ---
 #
 # An event that is told from the timeline has the number of the block that it comes from: `12.0`.
-# The
-# number of an event that was told while the turn ran, `12.3`, says that block 12 was there, and all
-# of it was told. So what comes after a number is what the blocks after it say, whichever it is.
+# The number of an event that was told while the turn ran, `12.3`, says that block 12 was there, and
+# all of it was told. So what comes after a number is what the blocks after it say, whichever it is.
 
 ChatStatus: TypeAlias = Literal["idle", "running", "waiting", "interrupted"]
 """Nothing runs; a turn runs; it waits for a person; or it was interrupted, and can be resumed."""

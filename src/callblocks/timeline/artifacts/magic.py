@@ -22,9 +22,8 @@ __all__ = (
 # --- The directory of a zip, and its parts, however hostile the file is ---
 #
 # Only requested parts are unpacked, a piece at a time and never beyond a limit; the directory is
-# read
-# up to `MAX_PARTS` rows. A file that is no zip gives `None`, never an exception. `zipfile` is not
-# used, because it trusts sizes and raises many kinds of exceptions on damaged input.
+# read up to `MAX_PARTS` rows. A file that is no zip gives `None`, never an exception. `zipfile` is
+# not used, because it trusts sizes and raises many kinds of exceptions on damaged input.
 
 MAX_PARTS = 20_000
 _PIECE = 1 << 16

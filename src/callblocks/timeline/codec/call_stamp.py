@@ -175,8 +175,7 @@ def _start(text: str, size: int) -> str:
 #                         every other code, so also those that tools make up
 #
 # Errors of code stand in its report, and give neither. Of one call `MOST` notices are written,
-# those
-# of failures before others, and then the number of the rest.
+# those of failures before others, and then the number of the rest.
 
 # The codes of failures which mean that a call did not run.
 NOT_RUN = frozenset(

@@ -36,12 +36,10 @@ __all__ = (
 # --- Protection against forks: a store belongs to the process that opened it ---
 #
 # A fork copies locks that another thread may hold, and connections that the parent continues to
-# use.
-# So a store refuses to work in a child, which must open one of its own. With SQLite it cannot even
-# do
-# that while the parent had the same file open: the library counts the locks of a file per process,
-# and would take the parent's for its own. Such a child must be started afresh (`subprocess`, or
-# `spawn` in `multiprocessing`), or forked before the store is opened.
+# use. So a store refuses to work in a child, which must open one of its own. With SQLite it cannot
+# even do that while the parent had the same file open: the library counts the locks of a file per
+# process, and would take the parent's for its own. Such a child must be started afresh
+# (`subprocess`, or `spawn` in `multiprocessing`), or forked before the store is opened.
 
 _ADVICE = "open it after the fork, or start the process with spawn"
 

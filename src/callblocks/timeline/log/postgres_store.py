@@ -36,8 +36,7 @@ __all__ = (
 # --- Following a timeline in PostgreSQL ---
 #
 # A notification is only a hint that there may be more. Entries are read by number, so none is
-# missed
-# or doubled when a notification or the connection is lost.
+# missed or doubled when a notification or the connection is lost.
 
 _FollowConnection: TypeAlias = psycopg.AsyncConnection[Any]
 # Seconds after which a follower reads without a notification.

@@ -120,8 +120,7 @@ class Ends:
 # --- A check that the tables of a SQLite file are the ones that we made ---
 #
 # A file may come from somebody else. A view in the place of a table could run forever, and a
-# trigger
-# could change what is written: both are refused before anything is read.
+# trigger could change what is written: both are refused before anything is read.
 
 _COLUMNS = {
     "timelines": ("id", "name", "count", "hash", "created", "updated"),

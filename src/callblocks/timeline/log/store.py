@@ -40,12 +40,10 @@ __all__ = (
 #     hash n = sha256(hash n-1, n, body n)
 #
 # A body is JSON with sorted keys: equal blocks give equal bytes. A person who has noted the last
-# hash
-# can prove that no earlier block was changed, lost or inserted. The name is in hash 0, so a chain
-# cannot be passed off as that of another timeline; the number is in each hash, so blocks cannot be
-# renumbered. The chain does not protect against cutting the end off: for that, `verify` takes a
-# noted
-# end.
+# hash can prove that no earlier block was changed, lost or inserted. The name is in hash 0, so a
+# chain cannot be passed off as that of another timeline; the number is in each hash, so blocks
+# cannot be renumbered. The chain does not protect against cutting the end off: for that, `verify`
+# takes a noted end.
 
 # The block that replaces one that can no longer be read.
 DAMAGED = Block(

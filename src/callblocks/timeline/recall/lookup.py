@@ -153,8 +153,7 @@ def _names(block: Block, path: str) -> bool:
 # ---
 #
 # A block has the content only if its SHA-256 is the noted one: a text that was cut or redacted is
-# not
-# the file. A recovered file is written back to its folder.
+# not the file. A recovered file is written back to its folder.
 
 GONE = "the file is no longer there, and what was kept of it is gone or damaged too"
 
@@ -197,8 +196,7 @@ def _content(block: Block) -> bytes:
 # A selector is intersected with the pool, and never reaches beyond it.
 #
 # A list of paths may come as one text: a path on each line, with or without `- `, paths side by
-# side,
-# a JSON list, `paths: […]`. A path that a bracket or a quote has cut off is repaired.
+# side, a JSON list, `paths: […]`. A path that a bracket or a quote has cut off is repaired.
 
 _LABEL = re.compile(r"\s*paths\s*[:=]")
 _BULLET = re.compile(r"(?:[-*•]|[0-9]{1,3}[.)])(?:[ \t]+|\Z)")

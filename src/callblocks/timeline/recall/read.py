@@ -177,10 +177,8 @@ def _shown(block: Block) -> Block:
 #            the cache point
 #
 # Only the tail can be hidden. Frozen blocks are in the provider's caches, and hiding a block far
-# back
-# would make the provider process the rest of the prompt anew. The call that hides is on the
-# timeline
-# already when this is judged: it is no round yet, and does not count.
+# back would make the provider process the rest of the prompt anew. The call that hides is on the
+# timeline already when this is judged: it is no round yet, and does not count.
 #
 # The person's messages and the answers to them are never hidden: a prompt injection in a tool's
 # text

@@ -61,8 +61,7 @@ __all__ = (
 # --- The empty presentation: wide slides, two layouts, one look ---
 #
 # It starts from python-pptx's default template, which is 4:3. Layouts, placeholders and the
-# master's
-# styles are changed in place, because the library cannot create a master.
+# master's styles are changed in place, because the library cannot create a master.
 
 # What these packages do not offer is written as XML.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false

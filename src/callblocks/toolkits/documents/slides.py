@@ -251,12 +251,9 @@ def _first(part: SyntaxTreeNode) -> list[TextRun]:
 # --- Height estimates for slide parts, and the split of content over several slides ---
 #
 # Heights are estimates in inches, from average letter widths, because no layout engine runs here:
-# the
-# program that shows the slide decides. First the largest scale at which everything fits on one
-# slide
-# is tried; if none does, parts are packed at the smallest scale, and text, code and tables are
-# split
-# between lines or rows.
+# the program that shows the slide decides. First the largest scale at which everything fits on one
+# slide is tried; if none does, parts are packed at the smallest scale, and text, code and tables
+# are split between lines or rows.
 
 # Font sizes in points at scale 1.
 TEXT, CODE, TABLE = 20.0, 14.0, 14.0

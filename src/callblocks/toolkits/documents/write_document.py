@@ -254,9 +254,8 @@ class FolderPlace:
 #
 # The process has limited memory and time, and is killed when the call is cancelled. It requests the
 # files that the document shows one by one; the callback `files` provides them after policy checks.
-# So
-# the child needs no access to the file system, and a path in a document cannot read a file that the
-# call may not read.
+# So the child needs no access to the file system, and a path in a document cannot read a file that
+# the call may not read.
 
 # Time limit for one document in seconds.
 SECONDS = 90.0

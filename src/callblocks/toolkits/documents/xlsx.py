@@ -107,8 +107,7 @@ def _lists(rows: list[Any]) -> Iterator[list[Any]]:
 #
 # Strategy: strings are replaced by the placeholder `#` first, then innermost brackets repeatedly by
 # `#` if their content is valid, else by `!`, which no rule accepts. At the end the whole text must
-# be
-# one expression. Regular expressions suffice because each step is flat.
+# be one expression. Regular expressions suffice because each step is flat.
 
 _LONGEST_FORMULA = 500
 _LONGEST_STRING = 255

@@ -165,9 +165,8 @@ async def _installed(sandbox: Sandbox) -> str:
 # --- The output of running code: reported in batches, and kept at both ends if it is long ---
 #
 # Output of 100 ms is collected and reported at once, in whole lines where there are any. Of more
-# than
-# 20 lines only the last are reported, with a count, so a loop that prints a million lines costs ten
-# reports per second and bounded memory.
+# than 20 lines only the last are reported, with a count, so a loop that prints a million lines
+# costs ten reports per second and bounded memory.
 
 _MOMENT = 0.1
 _LINES = 20

@@ -55,8 +55,7 @@ __all__ = (
 #
 # A file that another tool kept, such as the answer of a server, has a path on the timeline and no
 # file in the folder of its turn: `fi:turn_1.files/c1/prices.json`. If the code contains that path,
-# or
-# the one on disk, the file is restored from the artifacts.
+# or the one on disk, the file is restored from the artifacts.
 
 # A bound on the work that one text can cause.
 _MOST = 100
@@ -173,11 +172,9 @@ def _has_attachments(folder: str, turn: str) -> bool:
 # --- Code as a program in the sandbox: its file, its interpreter and its environment ---
 #
 # The code comes on standard input and is written to a file in `$TMPDIR`, so that tracebacks name
-# its
-# lines. The time limit is enforced inside of the sandbox by `timeout`, so files that were written
-# before it are still copied out. The sandbox has an outer limit as well, for code that kills or
-# stops
-# `timeout`.
+# its lines. The time limit is enforced inside of the sandbox by `timeout`, so files that were
+# written before it are still copied out. The sandbox has an outer limit as well, for code that
+# kills or stops `timeout`.
 
 # Packages that code may use if the machine's own Python has them; nothing is installed.
 PACKAGES = (

@@ -213,8 +213,7 @@ def read_time(text: str) -> str:
 # --- Parser of Drive's query syntax, with error positions ---
 #
 # Spellings that Google accepts but does not document (double quotes, capitals, a time without
-# quotes,
-# `parents in 'id'`, a lone `starred`) are parsed too, and written in the documented one.
+# quotes, `parents in 'id'`, a lone `starred`) are parsed too, and written in the documented one.
 
 # Bounds on the text and the depth: parsing, writing and matching of the tree are recursive.
 _LONGEST = 8_000

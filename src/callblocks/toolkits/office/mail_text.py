@@ -48,9 +48,8 @@ __all__ = (
 #     see here <https://a.example/>
 #
 # Any text is accepted: an element that is never closed ends with the text. Each character is
-# examined
-# a fixed number of times, however broken the page is, so the cost is linear. That is why this is no
-# regular expression over whole elements, and no tree.
+# examined a fixed number of times, however broken the page is, so the cost is linear. That is why
+# this is no regular expression over whole elements, and no tree.
 
 Kind: TypeAlias = Literal["text", "tag", "title"]
 

@@ -125,8 +125,7 @@ def _best_end(text: str, start: int, latest: int) -> int:
 #     a.pdf     pdf           a.docx     docx     all else   text, if it is
 #
 # Complex formats (HTML, PDF, DOCX) can be crafted to break a parser. They are parsed in a process
-# of
-# their own, and only when `file_ingest` requests it.
+# of their own, and only when `file_ingest` requests it.
 
 Kind: TypeAlias = Literal["text", "markdown", "csv", "html", "pdf", "docx"]
 

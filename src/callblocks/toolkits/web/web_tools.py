@@ -231,10 +231,8 @@ def _failure(pages: dict[str, dict[str, Any]]) -> Failure | None:
 #     fused([["a", "b"], ["b", "c"]])   b, a, c
 #
 # Reciprocal rank fusion: a list gives the page at rank r the weight 1 / (60 + r). It needs no
-# common
-# scale of scores, so lists of different engines can be fused. Pages are identified by their
-# canonical
-# URL.
+# common scale of scores, so lists of different engines can be fused. Pages are identified by their
+# canonical URL.
 
 # The constant of the RRF paper (Cormack 2009): it flattens the advantage of the first ranks.
 _SMOOTH = 60

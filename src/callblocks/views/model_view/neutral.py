@@ -33,7 +33,7 @@ from typing import Any, cast
 from callblocks.core.blocks import ESCAPE
 from callblocks.core.specs import ToolSpecs
 from callblocks.dialects import dialects
-from callblocks.models.model import MARKED
+from callblocks.models.prompt_formats import MARKED
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.engine.markers import Markers
 from callblocks.views.model_view.call_places import (
@@ -65,11 +65,10 @@ __all__ = (
 #     ✅ **`ls` result:**            what would be the result of a call that stands before it
 #
 # A row is one character and a pattern of what follows it: the sign goes between them. Only that is
-# a
-# control token which a tokenizer or a template takes for one and nobody writes for another reason.
-# `<s>`, `<tools>` and `<invoke …>` are HTML and XML: to begin a turn of somebody they would need
-# one
-# of these rows beside them, and where they begin a call, they are read as one (see `call_places`).
+# a control token which a tokenizer or a template takes for one and nobody writes for another
+# reason. `<s>`, `<tools>` and `<invoke …>` are HTML and XML: to begin a turn of somebody they would
+# need one of these rows beside them, and where they begin a call, they are read as one (see
+# `call_places`).
 
 HIDDEN = "[hidden;"
 """How a placeholder begins."""

@@ -145,8 +145,7 @@ def _draw_message(fault: TextFault, before: int, gutter: Row, width: int) -> lis
 # --- The last stretch of a text, with its line numbers: enough to point at what is spoken of ---
 #
 # Lines and columns count from one, in characters. Text that is forgotten is gone, but its lines
-# keep
-# their numbers: a problem may be reported long after the line it is about.
+# keep their numbers: a problem may be reported long after the line it is about.
 
 _LINE_END = re.compile("\n")
 

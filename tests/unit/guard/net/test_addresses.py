@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.guard.net.net_guard import is_public, name_refusal, refusal
+from callblocks.guard.net.addresses import is_public, name_refusal, refusal
 
 PUBLIC = [
     *("1.1.1.1", "8.8.8.8", "93.184.215.14", "9.255.255.255", "11.0.0.0", "100.63.255.255"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks.core.errors import CallerError
-from callblocks.guard.net.net_guard import read_allowed
+from callblocks.guard.net.addresses import read_allowed
 
 
 def test_an_entry_is_a_host_with_a_port() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from callblocks.core.errors import ToolError
+from callblocks.guard.net.addresses import port_refusal
 from callblocks.guard.net.http_messages import METHODS, HttpRequest, NetLimits, read_request
-from callblocks.guard.net.net_guard import port_refusal
 
 URL = "http://example.com/"
 

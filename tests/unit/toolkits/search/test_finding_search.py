@@ -24,7 +24,7 @@ from support.finding_files import Finding, age, pdf_of
 from support.roots import code_of
 from support.running import call, run_one
 
-_SAMPLE = Path(callblocks.cli.__file__).parent / "sample"
+_SAMPLE = Path(callblocks.cli.__file__).parent / "commands" / "sample"
 
 
 @pytest.fixture

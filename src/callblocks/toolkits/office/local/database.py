@@ -172,8 +172,7 @@ def _failure(path: Path, error: sqlite3.DatabaseError) -> ToolError:
 # --- An SQLite file that only this package writes, with a counter of changes ---
 #
 # The counter tells if data that was read before is still valid. A file that is damaged or foreign
-# is
-# renamed and a new one started; `faults` reports it.
+# is renamed and a new one started; `faults` reports it.
 #
 # Locks: the folder's `flock` protects the existence of the file (shared for use, exclusive for
 # creating or renaming it), SQLite's own lock its content. Without the first, a process could still

@@ -37,8 +37,7 @@ __all__ = (
 #
 # A table is a box of cells surrounded by empty cells. If a range touches several, the last one
 # counts; a range that touches none has no table. The box grows from its last cell in both
-# directions
-# until neither changes it (a fixed point), as Google's append does.
+# directions until neither changes it (a fixed point), as Google's append does.
 
 
 def last_table(connection: sqlite3.Connection, sheet: int, within: Box) -> Box | None:

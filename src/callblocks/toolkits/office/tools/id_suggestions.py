@@ -49,8 +49,7 @@ __all__ = (
 #     drive_read 1AbC…      office/drive/secret/plan.md
 #
 # A local office is a folder of the workspace: a rule about `office/drive/secret/**` applies to
-# these
-# files whichever tool reaches them. Files elsewhere have no path.
+# these files whichever tool reaches them. Files elsewhere have no path.
 
 
 @runtime_checkable

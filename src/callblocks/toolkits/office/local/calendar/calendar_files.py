@@ -194,8 +194,7 @@ def _descend(office: Path, names: tuple[str, ...], make: bool) -> int | None:
 #     office/calendar/primary/displayname, color      as vdir has it; `timezone` is the zone's name
 #
 # The folder named `primary` is the primary calendar, else the first one by name. The primary
-# calendar
-# exists for callers even before its folder is created.
+# calendar exists for callers even before its folder is created.
 
 _PRIMARY = "primary"
 _COLOR = re.compile(r"#[0-9A-Fa-f]{6}")

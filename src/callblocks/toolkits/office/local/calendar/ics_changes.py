@@ -49,8 +49,7 @@ __all__ = (
 # --- New times for the parts of a series whose start has moved ---
 #
 # A series that moves from Monday nine to Tuesday ten moves each of its times by a day and an hour
-# of
-# local time; one that becomes a series of whole days keeps the days.
+# of local time; one that becomes a series of whole days keeps the days.
 
 
 def moved_point(original: Json, old: Json, new: Json, zone: str) -> Json:

@@ -78,10 +78,9 @@ def _kept(value: Any) -> Any:
 #     END:VCALENDAR
 #
 # The library spends some 50 microseconds per line and ten per time of a list, and expands zone
-# rules
-# without a bound. So its input is counted here first, with plain string operations: a part that is
-# too long is left out, and the others are read. An index needs only the properties that an event
-# shows; a writer needs all of them.
+# rules without a bound. So its input is counted here first, with plain string operations: a part
+# that is too long is left out, and the others are read. An index needs only the properties that an
+# event shows; a writer needs all of them.
 
 # The library does not type its parser.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

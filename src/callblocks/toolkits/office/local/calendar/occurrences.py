@@ -39,9 +39,9 @@ __all__ = (
 # --- The days of a rule: BYMONTH, BYMONTHDAY, BYYEARDAY, BYWEEKNO and BYDAY combined ---
 #
 # A rule that names no day takes that of its start: YEARLY its month and day, MONTHLY its day,
-# WEEKLY
-# its weekday. All BY parts are filters on a day here, instead of generators as in RFC 5545's table:
-# the result is the same, and each test has a constant cost that can be charged to the budget.
+# WEEKLY its weekday. All BY parts are filters on a day here, instead of generators as in RFC 5545's
+# table: the result is the same, and each test has a constant cost that can be charged to the
+# budget.
 
 _NAMING = ("BYMONTHDAY", "BYYEARDAY", "BYDAY", "BYWEEKNO")
 
@@ -162,8 +162,7 @@ def _first_week(year: int, wkst: int) -> int:
 # --- Budgets of counted work for untrusted files ---
 #
 # A unit is about a microsecond: one day that a rule examines, one time that it names. Work is
-# charged
-# before it is done, so a rule that names a million times ends before it creates them.
+# charged before it is done, so a rule that names a million times ends before it creates them.
 #
 # Why units and not a clock: the same file gives the same result on every machine and under load,
 # and
@@ -206,8 +205,8 @@ class Work:
 #     chosen   of these, the ones that BYSETPOS names
 #
 # Each step spends work for the days and times that it examines, also where the rule does not fire,
-# so
-# a rule that never fires ends with `Spent`. An iterator that only yields times would never return.
+# so a rule that never fires ends with `Spent`. An iterator that only yields times would never
+# return.
 
 # Seconds of a step, for frequencies whose steps are equally long.
 UNITS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3_600, "DAILY": 86_400, "WEEKLY": 604_800}

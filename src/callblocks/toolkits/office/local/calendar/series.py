@@ -71,10 +71,8 @@ __all__ = (
 # --- The plan of a series in local time of its own zone ---
 #
 # A weekly event at nine is at nine all year: the rule is counted in naive local time, and each
-# start
-# gets the offset of its zone then. DST gaps: a start that does not exist is shifted forward for
-# daily
-# and longer rules, and dropped for rules that fire within the hour anyway.
+# start gets the offset of its zone then. DST gaps: a start that does not exist is shifted forward
+# for daily and longer rules, and dropped for rules that fire within the hour anyway.
 
 _SHORT_FREQUENCIES = ("SECONDLY", "MINUTELY", "HOURLY")
 

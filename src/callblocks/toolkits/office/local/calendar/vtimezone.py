@@ -169,9 +169,8 @@ def _steady(zone: str, year: int) -> _Change:
 # only from some years before that time.
 #
 # Why a budget: a rule can be written so that finding its last start takes practically forever. A
-# zone
-# that exceeds its budget has no offsets; its events are left out with a fault that says so, and no
-# other event is affected.
+# zone that exceeds its budget has no offsets; its events are left out with a fault that says so,
+# and no other event is affected.
 
 # Budget in units of work for all lookups in one zone.
 _WORK = 20_000

@@ -53,8 +53,7 @@ __all__ = (
 # --- One change of the drive under the lock: files first, then the rows to store ---
 #
 # The order makes crashes harmless: if the process dies between the two, the next scan finds the
-# moved
-# or new file and adopts it, as if a person had moved it.
+# moved or new file and adopts it, as if a person had moved it.
 
 _PLAIN = ("description", "starred")
 
