@@ -419,4 +419,6 @@ def without_line_end(text: str) -> str:
 
 def without_line_ends(text: str) -> str:
     """Return a text without one line end at its start and one at its end."""
-    return without_line_end(_LINE_START.sub("", text))
+    # One of the two prefixes at most: the text may begin with an empty line of its own.
+    end = "\n" if text.startswith("\n") else "\r\n"
+    return without_line_end(text.removeprefix(end))

@@ -71,7 +71,6 @@ __all__ = (
 # Any other unmatched tag stays in the value, and is reported.
 
 _TAG = re.compile(r"<[^<>]*>")
-_LONE_BRACKET = re.compile(r"\A>\r?\n|\n<\Z")
 
 
 class Value(NamedTuple):
@@ -135,7 +134,7 @@ def _has_parts(value: Value, shape: XmlParameters) -> bool:
 
 def has_lone_bracket(text: str) -> bool:
     """Whether a value begins or ends with a line that is nothing but the bracket of a tag."""
-    return _LONE_BRACKET.search(text) is not None
+    return text.startswith((">\n", ">\r\n")) or text.endswith("\n<")
 
 
 def is_balanced(key: str, text: str) -> bool:
@@ -504,13 +503,22 @@ class XmlCall:
             raise self._fault
         if self._body is not None:
             return self._body.value(tool)
-        values, repairs = part_values(self._values, self._shape, tool)
-        self.repairs += repairs
+        # Most values hold no tag and no part of one: there is nothing to split or to report.
+        values, is_plain = self._values, all(map(self._is_plain, self._values))
+        if not is_plain:
+            values, repairs = part_values(values, self._shape, tool)
+            self.repairs += repairs
         written: dict[str, list[tuple[str, str]]] = {}
         for one in values:
             written.setdefault(one.key, []).append((one.opening, one.text))
         value, problems = self._shape.typed_arguments(written, tool)
-        return value, [*problems, *unmatched_tags(values, self._shape)]
+        return value, problems if is_plain else [*problems, *unmatched_tags(values, self._shape)]
+
+    def _is_plain(self, value: Value) -> bool:
+        """Return whether a value is closed and holds nothing of a tag."""
+        _, _, text, is_closed = value
+        has_bracket = "<" in text or text.startswith(">")
+        return is_closed and not has_bracket and not self._tags.argument_marks.search(text)
 
     def missing(self, tag: Tag) -> None:
         """Record that a closing tag is missing."""

@@ -254,10 +254,10 @@ class XmlParameters(Dialect):
         """Return the value of an argument that was written once or several times."""
         # A repeated argument is a list if the schema allows one. Otherwise equal texts count once,
         # and different ones make the call bad: which one was meant is unknown.
-        (opening, text), *more = ((opening, self.bare(text)) for opening, text in given)
-        if not more:
+        opening, text = given[0][0], self.bare(given[0][1])
+        if len(given) == 1:
             return self.typed_value(opening, text, tool, key)
-        texts = [text, *(text for _, text in more)]
+        texts = [text, *(self.bare(text) for _, text in given[1:])]
         schema, document = schema_of(tool, key), tool.parameters if tool else True
         try:
             items = repeated_items(schema, document, key)

@@ -63,7 +63,7 @@ def typed(text: str, schema: object, document: object = None, *, repair: bool = 
 
     With `repair`, a list or an object need not be quite JSON.
     """
-    if schema == _STRING or schema is True:
+    if schema is True or schema == _STRING:
         return Typed(text, True)
     whole = schema if document is None else document
     choices = Schemas(whole).plain(schema)
@@ -254,6 +254,7 @@ def problems_of(values: Mapping[str, Typed]) -> list[tuple[str, str]]:
     return [
         (code, f"{key}: {brief(value.value)}")
         for key, value in values.items()
+        if value.repairs or not value.fits
         for code in (*(() if value.fits else ("mistyped-argument",)), *value.repairs)
     ]
 
