@@ -247,7 +247,7 @@ class Engine(ParseState):
                 marker, certain = scan.match(markers)
             if marker is None:
                 continue
-            longest = max(longest, marker, key=len)
+            longest = marker if len(marker) > len(longest) else longest
             # This reader refused an earlier opener after it had read beyond this offset, and said
             # that it opens nothing before. Asking it again would be quadratic.
             if self._barred.get(reader, 0) > start:

@@ -371,7 +371,7 @@ class Block(Asking):
         a tool of that name is declared.
         """
         tools = self.stage.tools
-        if name in tools or self.stage.strict:
+        if not tools or name in tools or self.stage.strict:
             return name
         bare = name.strip(_MARKS)
         inner = _NAMESPACE.sub("", bare, count=1) if _NAMESPACE.match(bare) else bare
@@ -451,7 +451,7 @@ class Block(Asking):
         another declared tool, whose call may have lost its beginning.
         """
         tools = self.stage.tools
-        tool = tools.get(self.name)
+        tool = tools.get(self.name) if tools else None
         known = tool.properties if tool else {}
         if not known or value.keys() <= known.keys():
             return

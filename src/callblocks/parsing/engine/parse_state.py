@@ -173,7 +173,7 @@ class Scanner:
             pattern = markers.final if self.closed else markers.growing
             hit = pattern.match(self.text, self.pos)
         if hit is None:
-            return None, self.closed or not self.empty
+            return None, self.closed or self.pos < len(self.text)
         return (hit[0], True) if hit.lastindex else (None, False)
 
     def take(self, end: int) -> str:

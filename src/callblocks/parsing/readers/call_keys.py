@@ -157,6 +157,8 @@ def _key(text: str) -> tuple[str, ...]:
 
 def extra_of(others: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members to keep beside the input: all but `"type": "function"`."""
+    if not others:
+        return {}
     return {key: one for key, one in others.items() if (key, one) != ("type", "function")}
 
 

@@ -582,13 +582,15 @@ class RowReader:
 
     def _is_call(self, parts: Parts) -> bool:
         """Return whether an object is a call, in a row that its markers do not make certain."""
+        if self.row.sure:
+            return True
         given = parts.input
         known = self._any_name or parts.name in self.block.stage.tools
         is_input = _is_object(given) or (isinstance(given, str) and given[:1] == "{")
         if given is None and self.row.may_lack_input:
             tool = self.block.stage.tools.get(parts.name)
             is_input = tool is not None and not tool.required
-        return self.row.sure or (is_input and known)
+        return is_input and known
 
     def _bad(self, code: str, detail: str, started: bool) -> bool:
         if started or self.row.sure:
