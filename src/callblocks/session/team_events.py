@@ -1,4 +1,4 @@
-"""What members of a team do at the same time, told apart.
+"""Distinct keys and ids for the events of team members that speak at the same time.
 
     researcher   key 1, id c1      key 4, id researcher/c1
     critic       key 1, id c1      key 5, id critic/c1

@@ -177,7 +177,7 @@ class ElementBodies(XmlParameters):
         return read._replace(repairs=[*read.repairs, *doubts])
 
     def _is_doubtful(self, key: str, text: str) -> bool:
-        """Whether the tags in a value do not match, or one more bracket stands beside its own."""
+        """Return whether the tags in a value do not match, or a stray bracket stands beside one."""
         if self.escapes and "<![CDATA[" in text:
             return False
         has_bracket = self.escapes and text.endswith("<")
