@@ -79,8 +79,7 @@ def _id(member: str, id: str) -> str:
     return f"{member}/{id}" if member and id else id
 
 
-# --- The turns of a team's chat as a client would have got them: its members first, then its
-# answer ---
+# --- The replay of a team's turns as events: its members first, then its answer ---
 #
 #     replay = replay_of(team, "trip", store.entries)
 #     for event in replay(entries): ...
