@@ -39,8 +39,7 @@ __all__ = (
     "NamedTags",
 )
 
-# --- A call in a guessed dialect whose only sign is a tag with the name of a tool: `<read_file>`
-# ---
+# --- A call whose only sign is a tag with the name of a tool, `<read_file>`, when guessing ---
 #
 # Prose mentions such tags. So nothing is emitted before the closing tag has arrived and the
 # arguments satisfy the tool's schema; everything else is prose. A tag is refused as soon as its
