@@ -125,8 +125,7 @@ class HiddenCall(BadApproval):
     """
 
 
-# --- Fingerprints: the value that binds an approval to one exact call, one policy and one place
-# ---
+# --- Fingerprints: they bind an approval to one exact call, one policy and one place ---
 #
 #     fingerprint(tool, {"path": "a"}, policy.digest)     this call and no other
 #     grant_key(tool, policy.digest, tainted=False)       any input of this tool

@@ -59,8 +59,7 @@ __all__ = (
     "steady_time",
 )
 
-# --- The current time by two clocks: the wall clock, and a steady clock that nobody can set back
-# ---
+# --- The current time by two clocks: the wall clock, and one that nobody can set back ---
 #
 # The wall clock says when an approval expires, also after a restart of the machine. The steady
 # clock counts since the machine was booted. Within one boot, setting the wall clock back does not
@@ -236,8 +235,7 @@ def _approval(row: dict[str, Any]) -> Approval:
 # Every change is one transaction that takes the write lock at its start (BEGIN IMMEDIATE) and is on
 # the disk before the caller continues: an approval that was used stays used after a power cut. A
 # deferred transaction would read first and take the lock later; two processes could then both see
-# the
-# same approval as unused.
+# the same approval as unused.
 #
 # The file decides which calls run. So it is refused where another user could write to it: in a
 # folder that others can write, as a symlink, or with a foreign owner.

@@ -103,8 +103,7 @@ class Entry(msgspec.Struct, frozen=True):
 # --- Parts of a message to a model: text, images and documents, in their order ---
 #
 # `cache` marks the end of a prefix that a provider may cache: everything up to that part is the
-# same
-# text in the next view.
+# same text in the next view.
 
 # The sign that disarms a marker in a text for a model; it is removed from what the model copies.
 ESCAPE = "␛"

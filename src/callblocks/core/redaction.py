@@ -51,8 +51,7 @@ __all__ = (
     "without_secrets",
 )
 
-# --- Judgement of masks: is a masked word a mere value, which neither a shell nor a program runs?
-# ---
+# --- Judgement of masks: is a masked word a mere value, which no shell or program runs? ---
 #
 #     curl -H "Authorization: Basic x"    yes: it shares the quotes of its name
 #     login --token=x                     yes: it is joined to its name

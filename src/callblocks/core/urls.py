@@ -32,10 +32,10 @@ __all__ = (
 
 # --- Parsing of hosts: one spelling for each name and each address ---
 #
-# Example.COM.       example.com
-# bücher.example     xn--bcher-kva.example
-# [::0:1]            ::1
-# 127.1, 0x7f.1      refused: an IPv4 address is four decimal numbers
+#     Example.COM.       example.com
+#     bücher.example     xn--bcher-kva.example
+#     [::0:1]            ::1
+#     127.1, 0x7f.1      refused: an IPv4 address is four decimal numbers
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 # Programs differ on a host whose last label is a number: some read an address (127.1, 0x7f.1), some

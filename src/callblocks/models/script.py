@@ -235,8 +235,7 @@ def _spoken(name: str) -> str:
 # --- A folder of scripts in its current state: changed files are read again ---
 #
 # Files that end in `.md` are scripts. `default.md` answers where no other matches. A file that
-# cannot
-# be read is left out, and `broken` says why.
+# cannot be read is left out, and `broken` says why.
 
 DEFAULT = "default"
 _LARGEST = 1_000_000  # bytes

@@ -153,8 +153,7 @@ def _visible(char: str) -> str:
     )
 
 
-# --- The model that plays scripts: a folder of Markdown transcripts, matched to a person's words
-# ---
+# --- The model that plays scripts: Markdown transcripts, matched to a person's words ---
 
 EMBEDDED = Path(__file__).with_name("scripts")
 _CLOSING = "That is all that my script says."

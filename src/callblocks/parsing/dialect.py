@@ -52,8 +52,7 @@ __all__ = (
     "with_fallbacks",
 )
 
-# --- A whole text, read: its prose, calls, results and problems beside the events they come from
-# ---
+# --- A parsed text: its prose, calls, results and problems beside their events ---
 
 
 class Parsed:
@@ -110,8 +109,7 @@ class Parsed:
         )
 
 
-# --- Comparison of written items with the parsed text, to verify a write (law: write, then read)
-# ---
+# --- Comparison of written items with the parsed text (law: write, then read) ---
 
 
 def joined(items: Iterable[Item]) -> list[Item]:

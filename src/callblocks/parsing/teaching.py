@@ -660,8 +660,7 @@ def _parameter(tool: ToolSpec, name: str) -> str:
     return f"- {name} ({', '.join(notes)})" + (f": {about}" if about else "")
 
 
-# --- Short forms of tools: the schema that a call needs, and the first clause of each description
-# ---
+# --- Short forms of tools: the needed schema, and the first clause of each description ---
 #
 # A server that takes tools natively writes their whole schemas into the prompt, which a small model
 # reads for minutes. Names, types, choices, required parameters and the structure stay. Descriptions

@@ -44,8 +44,7 @@ __all__ = (
 #     http://127.1/  file:///etc/passwd  none
 #
 # A second parser could see another host than the one that is contacted. A URL that the client
-# refuses
-# has no host, and a policy treats that as unsafe.
+# refuses has no host, and a policy treats that as unsafe.
 
 
 def host_of(url: object) -> str | None:

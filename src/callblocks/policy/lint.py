@@ -33,8 +33,7 @@ __all__ = (
 #
 # The answer is conservative: yes only where that is certain. General inclusion of glob patterns is
 # hard, so of two patterns with wildcards only the simple shapes are compared. A rule that is
-# reported
-# as unreachable therefore really is.
+# reported as unreachable therefore really is.
 
 Covers: TypeAlias = Callable[[str, str], bool]
 

@@ -271,10 +271,10 @@ def _led(value: Any, facts: Facts, url: str) -> Any:
 
 # --- One `[[rule]]` of a policy file ---
 #
-# decide = "deny"
-# tool = ["mail_send", "mail_reply"]     several patterns
-# host = "*.example.org"                 one pattern needs no brackets
-# argument.mail.to = "*@example.org"     the field `to` of the argument `mail`
+#     decide = "deny"
+#     tool = ["mail_send", "mail_reply"]     several patterns
+#     host = "*.example.org"                 one pattern needs no brackets
+#     argument.mail.to = "*@example.org"     the field `to` of the argument `mail`
 
 _PATTERNS = ("tool", "trait", "path", "host")
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*rule[ \t]*\]\]")

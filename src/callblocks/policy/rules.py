@@ -57,8 +57,8 @@ __all__ = (
 
 # --- Argument values that a rule names, as the text that a pattern is matched against ---
 #
-# reach({"mail": {"to": "a@b.c"}}, "mail.to")   ["a@b.c"]
-# text_of({"n": [1, True, None]})               '{"n":[1,true,null]}'
+#     reach({"mail": {"to": "a@b.c"}}, "mail.to")   ["a@b.c"]
+#     text_of({"n": [1, True, None]})               '{"n":[1,true,null]}'
 
 
 def reach(value: object, name: str) -> list[object]:
@@ -89,8 +89,8 @@ def text_of(value: object) -> str | None:
 
 # --- Faults of a rule, with a hint how to correct them ---
 #
-# decide = "alow"        decide: "alow" is none of allow, ask, deny; did you mean "allow"?
-# host = "Example.org"   host: "Example.org" is no host as it is compared; write "example.org"
+#     decide = "alow"        decide: "alow" is none of allow, ask, deny; did you mean "allow"?
+#     host = "Example.org"   host: "Example.org" is no host as it is compared; write "example.org"
 
 # The decisions that a rule may take.
 WORDS = ("allow", "ask", "deny")
@@ -337,8 +337,8 @@ _CONDITIONS: tuple[tuple[Condition, Callable[[Rule, Facts], bool]], ...] = (
 
 # --- Descriptions of a rule: its decision, and its conditions ---
 #
-# rule 2 of the policy asks
-# tool file_*; path notes/**
+#     rule 2 of the policy asks
+#     tool file_*; path notes/**
 
 _VERBS = {"allow": "allows", "ask": "asks", "deny": "denies"}
 

@@ -46,8 +46,7 @@ __all__ = (
 #                  read_e, read_f
 #
 # Ties run in the order written. An unknown tool counts as read-only, because its outcome is a
-# failure
-# in any case.
+# failure in any case.
 
 
 def batches(calls: Iterable[Call], registry: Registry) -> list[list[Call]]:

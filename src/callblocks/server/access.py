@@ -1,4 +1,4 @@
-"""Who may ask: the right host name, the right page, the right token.
+"""Access control: a request needs the right host name, the right origin and the right token.
 
 - A server on a loopback address answers only to loopback names, and to those of its public URLs, by
   which a proxy on this machine asks. So a page whose name was made to lead here (DNS rebinding)
@@ -101,9 +101,9 @@ class Guard:
         raise _foreign(given[0])
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Whether a page comes from the host that is asked.
+        """Return whether a page comes from the host that the request was sent to.
 
-        Its scheme may differ, behind a proxy that encrypts; of a public URL it is known.
+        Behind a proxy that encrypts, its scheme may differ. That of a public URL is known.
         """
         try:
             parts = urlsplit(origin)
@@ -179,7 +179,7 @@ def _cookie_value(token: str) -> str:
 
 
 def _is_visit(headers: Headers, path: str) -> bool:
-    """Whether a person follows a link to one of the pages."""
+    """Return whether a browser navigates to one of the pages."""
     return path in PAGES and headers.get("sec-fetch-mode") == "navigate"
 
 

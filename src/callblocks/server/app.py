@@ -79,9 +79,8 @@ def make_app(settings: ServerSettings, open_host: Callable[[], Host]) -> Starlet
 #
 #     serve(ServerSettings(), lambda: Host(settings))
 #
-# SIGINT and SIGTERM end it: streams and turns are ended first, with some grace, so that every
-# client
-# hears of it; a second Ctrl-C ends it at once.
+# SIGINT and SIGTERM end the server. Streams and turns end first, within a grace period, so that
+# every client is notified; a second Ctrl-C ends the server at once.
 
 _LOG = logging.getLogger("callblocks.server")
 NO_TOKEN = (

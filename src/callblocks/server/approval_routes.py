@@ -73,8 +73,8 @@ class ApprovalQuery(msgspec.Struct, frozen=True):
 
 
 class AnswerBody(msgspec.Struct, frozen=True):
-    """Once; for some minutes, every call of the tool; no, with a reason for the model; or taken
-    back."""
+    """An answer: approve the call once, approve every call of the tool for some minutes, deny it
+    with a reason for the model, or revoke an earlier answer."""
 
     verdict: Verdict | Literal["revoke"]
     minutes: Literal[5, 10, 30] | None = None
@@ -82,7 +82,7 @@ class AnswerBody(msgspec.Struct, frozen=True):
 
 
 async def list_approvals(request: Request) -> Response:
-    """What was asked, and what came of it."""
+    """List approvals with their states, oldest first."""
     service, state = service_of(request), read_query(request, ApprovalQuery).state
     known = await service.read(lambda: service.host.book.list(state))
     return answer_json(ApprovalList([_shown(service, one) for one in known]))

@@ -31,7 +31,7 @@ __all__ = (
     "send_artifact",
 )
 
-# --- How a kept file is sent, so that a browser shows it and does nothing else with it ---
+# --- Headers of a kept file, so that a browser shows it and does nothing else with it ---
 #
 # Pictures of pixels, PDF and plain text are shown; everything else is saved as a file. The type is
 # told by the content: neither its name nor whoever made it is believed.

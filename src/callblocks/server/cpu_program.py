@@ -77,7 +77,7 @@ Work: TypeAlias = ParseWork | ConvertWork | PageWork
 
 
 class ShownProblem(msgspec.Struct, frozen=True):
-    """What is not as it should be, where, and when that was known."""
+    """A problem of a text: its span, and the offset `at` at which it was reported."""
 
     code: str
     detail: str
@@ -86,7 +86,7 @@ class ShownProblem(msgspec.Struct, frozen=True):
 
 
 class ParsedText(msgspec.Struct, frozen=True):
-    """What a text holds. `dialect` is the one that was found, "" where there is none.
+    """The result of parsing a text. `dialect` is the one that was found, "" if there is none.
 
     Each event has its `type`, its `span` and `at`. `step` is how many characters arrived at once,
     and `more` how many events are not listed.

@@ -1,4 +1,4 @@
-"""What there is to work with: tools, dialects and the model.
+"""Lists of the tools, dialects and models of a server.
 
 GET /api/tools     GET /api/tools/NAME     GET /api/dialects     GET /api/models
 """
@@ -170,12 +170,12 @@ def _shown(tool: Tool) -> ShownTool:
     )
 
 
-# --- Whether the server works, and what it counted ---
+# --- The state of health, and the metrics ---
 #
 #     GET /api/health     200 {"status": "ok", …}, or 503 where nothing can be kept
 #     GET /metrics        for Prometheus
 #
-# Without the token, the state of health says nothing but that.
+# Without the token, the state of health has the `status` alone.
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -189,7 +189,7 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 async def show_health(request: Request) -> Response:
-    """Whether the server works."""
+    """Report the state of health."""
     service = service_of(request)
     status = await service.health.state()
     health = Health(status)

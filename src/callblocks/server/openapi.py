@@ -24,7 +24,7 @@ __all__ = (
     "openapi_document",
 )
 
-# --- One address of the server: its method, who answers it, and what goes in and out ---
+# --- One address of the server: its method, its handler, and the shapes of request and answer ---
 #
 # The routes and the OpenAPI document are both made of these.
 
@@ -50,7 +50,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def summary(self) -> str:
-        """What it does, in the words of its handler."""
+        """The first line of its handler's docstring."""
         return (self.handler.__doc__ or "").partition("\n")[0]
 
     @property

@@ -64,7 +64,7 @@ Install it again; in a checkout the folder stands beside <code>src</code>.</p>
 
 
 def is_page(path: str) -> bool:
-    """Whether a page, or a file of one, is at an address: what is there is the same for all."""
+    """Return whether an address is that of a page or of its files, which are equal for all."""
     return path in PAGES or path.startswith(WEB)
 
 

@@ -49,7 +49,7 @@ class ConvertBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def parse_text(request: Request) -> Response:
-    """What a text holds: events, each with when it was known, and problems."""
+    """Parse a text: its events and problems, each with the offset at which it was reported."""
     service = service_of(request)
     body = await read_body(request, ParseBody, service.settings)
     _check(body.dialect, (AUTO, *dialects))

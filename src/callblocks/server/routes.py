@@ -99,7 +99,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True):
-    """Where to read on."""
+    """The addresses of the OpenAPI document and of the state of health."""
 
     name: str = "callblocks"
     openapi: str = "/api/openapi.json"
@@ -107,7 +107,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 async def show_start(request: Request) -> Response:
-    """Which addresses say what there is, and how it stands."""
+    """Name the addresses of the OpenAPI document and of the state of health."""
     return answer_json(Start())
 
 

@@ -1,4 +1,4 @@
-"""What all handlers of a server share: its host, its chats, its counts and its limits."""
+"""The service that all handlers of a server share: host, chats, metrics and limits."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Service:
         return list(readable(self.host.store.entries(name)))
 
     def replay(self, name: str) -> Replay:
-        """How the turns of a chat are told again."""
+        """Return the function that replays the turns of a chat as events."""
         return replay_of(self.host.settings.team, name, self.entries)
 
     @property
@@ -113,7 +113,7 @@ class Service:
         return [one.model for one in self.host.offered] if team is None else team.models
 
     def is_chat(self, name: str) -> bool:
-        """Whether a timeline is a chat, and not what a member of a team does in one."""
+        """Return whether a timeline is a chat, and not the timeline of a team member."""
         return not self.host.is_member(name)
 
     async def until_end(self, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:

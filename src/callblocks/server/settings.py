@@ -1,4 +1,4 @@
-"""How a server is set up, and what it refuses to start with.
+"""The settings of a server, and the checks before it starts.
 
     ServerSettings(port=8765, token=new_token())               every server has a token
     ServerSettings(port=8765, no_token=True)                   or none, on a loopback address
@@ -36,13 +36,15 @@ __all__ = (
     "read_public_url",
 )
 
-# --- Which host names are this machine and nothing else, and which URLs a proxy has for it ---
+# --- Loopback names, and the public URLs that a proxy has for this server ---
 #
-# 127.0.0.1  127.8.9.1  ::1  [::1]  localhost  LOCALHOST.     yes
-# 0.0.0.0  ::  192.168.0.2  example.com  localhost.example    no
+#     127.0.0.1  127.8.9.1  ::1  [::1]  localhost  LOCALHOST.    loopback
+#     0.0.0.0  ::  192.168.0.2  example.com  localhost.example   not loopback
 #
-# https://chat.example  http://[2001:db8::1]:8080/            public URLs
-# https://example.com/chat  chat.example  ftp://chat.example  none: a path, no scheme, another one
+#     https://chat.example  http://[2001:db8::1]:8080/           public URLs
+#     https://example.com/chat                                   refused: it has a path
+#     chat.example                                               refused: it has no scheme
+#     ftp://chat.example                                         refused: another scheme
 
 _PUBLIC = re.compile(r"(?i:(https?))://(\[[^\]\s]+\]|[^\[\]/?#@:\s]+)(?::([0-9]{1,5}))?/?")
 _PORTS = {"http": 80, "https": 443}
@@ -51,7 +53,7 @@ _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address means this machine, wherever it is looked up."""
+    """Return whether a name or an address means this machine, whoever resolves it."""
     name = host.strip("[]").removesuffix(".").lower()
     if name == "localhost":
         return True
@@ -103,7 +105,7 @@ def host_of(header: str) -> str | None:
     return found[1] if found else None
 
 
-# --- How a server is set up, and what it refuses to start with ---
+# --- The settings, and the checks before a server starts ---
 
 SdkVersion: TypeAlias = Literal[5, 6, 7]
 SDK_VERSIONS: tuple[SdkVersion, ...] = (5, 6, 7)
@@ -123,10 +125,10 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:_]+")
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server is bound to, whom it answers, and how much.
+    """Settings of a server: its address, its access rules and its limits.
 
     `no_token` lets everybody on this machine in, where `token` is empty. `sdk_version` is the
-    stream that a client gets which neither says its version nor shows it.
+    version of the stream for clients whose version is not known.
     `processes` do the processor work of requests, for at most `work_seconds` each; one client has
     one of them at a time, and `work_waiting` requests that wait for it. Of `max_connections`,
     `max_strangers` may be open on which no request had the token; such a connection is cut off
@@ -163,12 +165,12 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
+        """True if only this machine can reach the server."""
         return is_loopback(self.host)
 
     @property
     def public(self) -> tuple[PublicUrl, ...]:
-        """What the public URLs name."""
+        """The hosts and origins of the public URLs."""
         return tuple(filter(None, map(read_public_url, self.public_urls)))
 
     def check(self) -> None:

@@ -73,7 +73,7 @@ class TimelinePage(msgspec.Struct, frozen=True):
 
 
 class PageQuery(msgspec.Struct, frozen=True):
-    """Which part of a timeline, and how it is shown."""
+    """The part of a timeline that is requested, and its view."""
 
     after: Number = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
@@ -81,7 +81,7 @@ class PageQuery(msgspec.Struct, frozen=True):
 
 
 class AfterQuery(msgspec.Struct, frozen=True):
-    """After which block."""
+    """The block that the stream goes on after."""
 
     after: Number | None = None
 
@@ -158,10 +158,9 @@ def _items(entries: list[Entry], view: str) -> Iterator[Entry | Part | dict[str,
             yield from render(entries)
 
 
-# --- A timeline as lines of JSON, as `callblocks timeline export` writes them and `import` reads
-# them ---
+# --- A timeline as lines of JSON, the format of `callblocks timeline export` and `import` ---
 #
-# GET /api/timelines/NAME/lines
+#     GET /api/timelines/NAME/lines
 
 JSON_LINES = "application/jsonl"
 _HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
@@ -175,10 +174,10 @@ async def send_lines(request: Request) -> Response:
     return Response(lines, 200, _HEADERS, JSON_LINES)
 
 
-# --- A timeline for people: as a page of HTML, and whether it is as it was written ---
+# --- A timeline for people: as a page of HTML, and verified ---
 #
-# GET /api/timelines/NAME/page
-# GET /api/timelines/NAME/verify
+#     GET /api/timelines/NAME/page
+#     GET /api/timelines/NAME/verify
 
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none';"
@@ -193,7 +192,7 @@ _PAGE_HEADERS = {
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """What checking a timeline found; no problem, no finding."""
+    """The result of checking a timeline; `problems` is empty for an intact one."""
 
     name: str
     count: int
@@ -211,7 +210,7 @@ async def show_timeline(request: Request) -> Response:
 
 
 def _title(service: Service, name: str) -> str:
-    """How the chat is called in the list of chats, or the name where nothing was said in it."""
+    """Return the title of the chat, or the name of the timeline if it has no prompt yet."""
     chats = (one for one in service.host.store.names() if one.name == name)
     return next(map(service.known.title, chats), "") or name
 
@@ -232,7 +231,7 @@ async def verify_timeline(request: Request) -> Response:
 
 
 def _without_places(finding: Finding) -> Finding:
-    """What is wrong with a file, without where it is on this machine."""
+    """Remove the paths of this machine from a finding about a file."""
     if not finding.code.startswith("artifact"):
         return finding
     return msgspec.structs.replace(
@@ -242,17 +241,17 @@ def _without_places(finding: Finding) -> Finding:
 
 # --- The model's view of a timeline, by segments that know which blocks they show ---
 #
-# GET /api/timelines/NAME/segments?after=0&limit=10000
+#     GET /api/timelines/NAME/segments?after=0&limit=10000
 #
-# `after` counts segments, not blocks. Those up to `frozen` stay as they are for good: who has them
-# asks only for the rest when blocks are appended.
+# `after` counts segments, not blocks. The first `frozen` segments never change: a client that has
+# them requests only the rest when blocks are appended.
 
 _PAGE_CHARACTERS = 4 * 1024 * 1024
 """A page of segments ends after so many characters, and at most one segment more."""
 
 
 class SegmentQuery(msgspec.Struct, frozen=True):
-    """After how many segments, and how many."""
+    """The number of segments to skip, and the largest number to return."""
 
     after: Number = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 10_000
@@ -279,7 +278,7 @@ class SegmentPage(msgspec.Struct, frozen=True):
 
 
 async def show_segments(request: Request) -> Response:
-    """What the model is shown of a timeline, by segments that know their blocks."""
+    """Show the model's view of a timeline in segments, each with the blocks it comes from."""
     service, name = service_of(request), request.path_params["name"]
     asked = read_query(request, SegmentQuery)
     head = await service.existing(name)

@@ -50,7 +50,7 @@ __all__ = (
 
 # --- The files that a person gives with a prompt, each under a name of its own ---
 #
-# image.png, image.png        image.png, image-2.png
+#     image.png, image.png        image.png, image-2.png
 
 
 def named_apart(files: Iterable[Attachment]) -> list[Attachment]:

@@ -1,4 +1,4 @@
-"""What members of a team do at the same time, told apart.
+"""Distinct keys and ids for the events of team members that speak at the same time.
 
     researcher   key 1, id c1      key 4, id researcher/c1
     critic       key 1, id c1      key 5, id critic/c1
@@ -79,8 +79,7 @@ def _id(member: str, id: str) -> str:
     return f"{member}/{id}" if member and id else id
 
 
-# --- The turns of a team's chat as a client would have got them: its members first, then its
-# answer ---
+# --- The replay of a team's turns as events: its members first, then its answer ---
 #
 #     replay = replay_of(team, "trip", store.entries)
 #     for event in replay(entries): ...

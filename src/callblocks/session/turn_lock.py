@@ -42,8 +42,8 @@ __all__ = (
 
 # --- Ownership of turns, and detection of turns whose owner is gone ---
 #
-# host/4711:88123        a process: host name, process id and start time
-# host/4711:88123#3      one session of that process
+#     host/4711:88123        a process: host name, process id and start time
+#     host/4711:88123#3      one session of that process
 #
 # A turn is owned from the block that begins it to the block that ends it. It counts as left if its
 # process is dead, or if the process lives but this session does not run it (`_HERE`). The start
@@ -123,8 +123,7 @@ def turn_key(recorder: Recorder, turn: str) -> str:
 #     not begun                      run it, if the timeline has its whole input
 #
 # A call without side effects is not in the journal and counts as not begun. If the journal cannot
-# be
-# read, every call counts as possibly begun.
+# be read, every call counts as possibly begun.
 
 _UNKNOWN = (
     "the program ended while this call of {name} ran, and nobody knows whether it was done;"

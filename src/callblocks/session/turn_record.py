@@ -196,8 +196,7 @@ def _lasting(grant: Grant | None) -> dict[str, Any]:
     return {} if grant is None else {"minutes": grant.minutes, "expires": grant.expires}
 
 
-# --- Blocking writes to a store, run in threads so that the event loop does not wait for the disk
-# ---
+# --- Blocking writes to a store, run in threads so that the event loop does not wait ---
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""What happened: durable blocks, artifacts, sources, and how a model reads them again.
+"""Timelines: durable blocks, artifacts and sources, and the tools that read them again.
 
     log/        the append-only, hash-chained log in SQLite or PostgreSQL
     artifacts/  files by digest, of a type that is told, whole or refused

@@ -65,8 +65,7 @@ __all__ = (
 # --- Numbered turns: `turn_1`, `turn_2`, … ---
 #
 # A program may name its turns freely. Numbered ones continue after the highest number in use, so
-# that
-# no number ever means two turns.
+# that no number ever means two turns.
 
 _TURN = re.compile(r"turn_([1-9][0-9]{0,17})")
 

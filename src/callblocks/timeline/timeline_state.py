@@ -41,8 +41,7 @@ __all__ = (
 #     abc-3 has no result      running: ["abc-3"]
 #
 # A taken name stays taken, and a result is never removed. So each name is visited once, however
-# often
-# the id comes again.
+# often the id comes again.
 
 
 class Uses:
@@ -144,8 +143,7 @@ def call_key(block: Block) -> CallKey:
 # Invariants
 # - The blocks alone determine the pool, so a restarted program has the same numbers.
 # - Rows that were added and not yet applied are a plan. `forget()` drops it where the block could
-# not
-#   be written, because another writer was first: apply that writer's blocks, and add again.
+#   not be written, because another writer was first: apply that writer's blocks, and add again.
 # - The same canonical URL, or the same file, is the same source (see `callblocks.core.sources`). A
 #   tool's row is about a file only where `has_file` confirms that there is one.
 # - In a damaged timeline a number may denote two sources: the first keeps it, the other is left out

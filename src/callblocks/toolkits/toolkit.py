@@ -28,7 +28,7 @@ __all__ = ("Toolkit", "Workplace", "add_plugins")
 
 
 class Workplace(msgspec.Struct, frozen=True):
-    """Where tools work.
+    """The resources that tools work on.
 
     `root` is the workspace, `office` the mail, files and events there are, `client` reaches the
     network if it is given, `pages` is a folder for pages of the web that were read, if one is kept.

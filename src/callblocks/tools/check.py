@@ -30,8 +30,7 @@ __all__ = (
     "lenient",
 )
 
-# --- Repair of an input whose values do not fit their schema, where only one meaning is possible
-# ---
+# --- Repair of values that do not fit their schema, where only one meaning is possible ---
 #
 #     schema             given              taken
 #     integer            "3"  3.0  "3.0"    3

@@ -34,9 +34,9 @@ __all__ = (
 
 # --- Values and places in messages: short, without secrets, on one line ---
 #
-# "ten"   true   null   12   a list of 3   an object
+#     "ten"   true   null   12   a list of 3   an object
 #
-# to   rows[2].name   headers["X y"]
+#     to   rows[2].name   headers["X y"]
 
 _WIDTH = 60
 _PLAIN_KEY = re.compile(r"[\w-]+")

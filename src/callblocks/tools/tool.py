@@ -71,8 +71,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
         return held if self.kind == "plain" else (*held, self.kind)
 
 
-# --- A tool: its specification for a model, its traits for a policy, and the function that runs it
-# ---
+# --- A tool: its specification for a model, its traits for a policy, and its function ---
 
 # builtin: shipped here; function: a caller's own; external: runs elsewhere.
 Origin: TypeAlias = Literal["builtin", "function", "external"]

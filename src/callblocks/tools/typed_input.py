@@ -38,8 +38,7 @@ __all__ = (
     "read_signature",
 )
 
-# --- The parameters of a function: those that a model fills, and the one that takes a `Context`
-# ---
+# --- The parameters of a function: those that a model fills, and the `Context` ---
 #
 #     def send(to: str, text: str = "", *, context: Context) -> str: …
 #              ──────────────────────────  ─────────────────
@@ -152,8 +151,7 @@ def _bad(function: Callable[..., Any], what: str) -> BadTool:
     return BadTool(f"{getattr(function, '__qualname__', function)} is no tool yet: it {what}")
 
 
-# --- The input of a declared tool: its schema and its check, both by pydantic from the signature
-# ---
+# --- The input of a declared tool: schema and check, by pydantic from the signature ---
 
 # Numbers beyond JSON are refused; unknown fields are faults, not ignored.
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)

@@ -149,8 +149,7 @@ def _remove_if_left(folder: int, name: str) -> None:
         os.close(left)
 
 
-# --- Files beside an SQLite database: a journal there must come from the database's own writers
-# ---
+# --- Files beside an SQLite database: a journal must come from the database's own writers ---
 #
 #     tasks.sqlite
 #     tasks.sqlite-journal     rolled back by the next process that opens the file, even for reading
@@ -158,8 +157,7 @@ def _remove_if_left(folder: int, name: str) -> None:
 # A rollback journal can name a super-journal, the journal of a transaction over several databases.
 # SQLite deletes that file after the rollback, wherever it lies. An attacker who can put a journal
 # beside a database could thus delete any file of the user. Our databases are written one by one,
-# and
-# our journals never name another file.
+# and our journals never name another file.
 
 _BESIDE = ("-journal", "-wal", "-shm")
 # The magic number of a journal header. A journal that ends with it names a super-journal.

@@ -155,9 +155,9 @@ def _read_link(name: str, folder: int) -> str | None:
 
 # --- Entries of folders, sorted; links are listed as links and never followed ---
 #
-# notes        folder
-# notes/a.md   file     120
-# shortcut     link
+#     notes        folder
+#     notes/a.md   file     120
+#     shortcut     link
 
 # "other" is a pipe, a socket or a device.
 EntryKind: TypeAlias = Literal["file", "folder", "link", "other"]

@@ -90,8 +90,7 @@ def port_refusal(port: int) -> str | None:
 # refused whatever it embeds, because a gateway may unwrap it (NAT64, 6to4, Teredo, ISATAP).
 #
 # Why not `ipaddress.is_global`: its tables follow the Python version, and it calls some embedded
-# and
-# cloud-internal addresses global.
+# and cloud-internal addresses global.
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -53,8 +53,7 @@ def names() -> list[str]:
     return [path for path in (*NAMES, *_OWN_NAMES) if os.path.isfile(path)]
 
 
-# --- The root of a job inside bubblewrap: the machine's programs read-only, everything else made
-# here ---
+# --- The root of a job in bubblewrap: the machine's programs read-only, all else made here ---
 
 WORKSPACE = "/workspace"
 USER = 1000

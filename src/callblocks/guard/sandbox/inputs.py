@@ -31,8 +31,8 @@ __all__ = (
 
 # --- Paths that may cross the border of a sandbox, in either direction ---
 #
-# src/main.py   🛠/x y.txt   a..b      plain: relative, no `..`, UTF-8, no control characters
-# /etc/passwd   ../x   a//b   a\nb     not
+#     src/main.py   🛠/x y.txt   a..b      plain: relative, no `..`, UTF-8, no control characters
+#     /etc/passwd   ../x   a//b   a\nb     not
 
 # A lone surrogate stands for a byte that is not UTF-8.
 _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")

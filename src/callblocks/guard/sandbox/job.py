@@ -29,8 +29,7 @@ __all__ = (
     "Report",
 )
 
-# --- The output of a job, passed on as it comes, up to a limit; the rest is counted and dropped
-# ---
+# --- The output of a job, passed on up to a limit; the rest is counted and dropped ---
 
 _PIECE = 64 * 1024
 

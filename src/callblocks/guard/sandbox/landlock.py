@@ -197,8 +197,7 @@ async def scratch(user: int) -> AsyncGenerator[Scratch, None]:
         await remover.wait()
 
 
-# --- The fallback where namespaces are forbidden: Landlock, a seccomp filter, and a private user
-# id ---
+# --- The fallback without namespaces: Landlock, a seccomp filter, and a private user id ---
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

@@ -152,8 +152,7 @@ SYSCALLS: dict[str, tuple[int | None, int | None]] = {
 }
 
 
-# --- The seccomp filter of system calls, as the kernel reads it: 8-byte instructions of classic
-# BPF ---
+# --- The seccomp filter of system calls: 8-byte instructions of classic BPF ---
 
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
 _EQUAL, _ABOVE, _BITS = 0x15, 0x25, 0x45

@@ -232,8 +232,7 @@ class Collector:
 # Only what our archiver writes is accepted: headers of 512 bytes with octal sizes and a checksum,
 # regular files, folders, links, devices and pipes, and `L` and `K` records for long names. Sparse
 # files, extended headers and anything else refuse the whole archive. Memory is bounded by the
-# limits
-# whatever a header claims.
+# limits whatever a header claims.
 #
 # Why not `tarfile`: it wants a seekable or blocking file, accepts many formats whose interpretation
 # differs between programs, and reads a whole extended header into memory.

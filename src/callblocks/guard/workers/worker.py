@@ -108,8 +108,8 @@ def _wait(pipe: int, event: int, patience: Patience) -> None:
 
 # --- Identity of processes: is the process that wrote a record still alive? ---
 #
-# 4711:88123     pid and start time: a later process with the same pid is another one
-# 4711           pid alone, where the system does not give the start time
+#     4711:88123     pid and start time: a later process with the same pid is another one
+#     4711           pid alone, where the system does not give the start time
 
 
 def this_process() -> str:

@@ -117,7 +117,7 @@ def _url(part: ImagePart | DocumentPart) -> str:
 
 # --- Fields that every request to an OpenAI-compatible server has ---
 #
-# {"model": "qwen3-8b", "stream": true, "stream_options": {"include_usage": true}, …}
+#     {"model": "qwen3-8b", "stream": true, "stream_options": {"include_usage": true}, …}
 
 
 def request_body(
@@ -158,8 +158,7 @@ def _put_grammar(body: dict[str, Any], grammar: str, field: str, faults: Faults)
     body[outer] = {**(body.get(outer) or {}), inner: grammar} if inner else grammar
 
 
-# --- A model behind a chat completions API: OpenAI's own, llama.cpp, vLLM, Ollama and many others
-# ---
+# --- A model behind a chat completions API: OpenAI's, llama.cpp, vLLM, Ollama and others ---
 
 # Messages of servers that take no tools: Ollama ("does not support tools"), llama.cpp ("tools param
 # requires --jinja flag"), vLLM ('"auto" tool choice requires --enable-auto-tool-choice'), routers
@@ -316,8 +315,8 @@ def _passes_over(body: dict[str, Any], piece: Piece) -> bool:
 
 # --- A model behind a plain completions API, which continues one text ---
 #
-#     CompletionEndpoint(EndpointSettings(base_url="http://127.0.0.1:8080/v1", model="base"),
-#     "plain")
+#     settings = EndpointSettings(base_url="http://127.0.0.1:8080/v1", model="base")
+#     CompletionEndpoint(settings, "plain")
 #
 # Without a limit of its own a request asks for at most 2048 tokens: many servers would give 16.
 

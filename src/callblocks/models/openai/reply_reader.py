@@ -127,8 +127,7 @@ def _whole_characters(text: str) -> bytes:
 # By the published API a call opens with `index`, `id` and `name`, and continues by its `index`
 # alone. Servers deviate in these ways, and each is accepted:
 #
-#     no `index`                   a new id or name opens a call; other deltas belong to the last
-#     one
+#     no `index`                   a new id or name opens a call; others belong to the last
 #     `index` 0 for every call     another id, or a name after complete arguments, opens a new one
 #     one id for two calls         a name after complete arguments opens a new one
 #     id and name in every delta   they are the same, and the arguments are not complete: it goes on

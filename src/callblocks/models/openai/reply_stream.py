@@ -197,8 +197,7 @@ def _seconds(header: str) -> float:
 #         while piece := await arriving.piece(): ...
 #
 # Connections are kept and reused. Leaving the block ends the request: the server sees the
-# connection
-# close.
+# connection close.
 #
 # Retrying. A request is repeated only while no byte of a reply was read: the model has then
 # produced nothing that a session could have shown or acted on. A fault in the middle of a reply is

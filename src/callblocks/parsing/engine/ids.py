@@ -80,8 +80,7 @@ def read_id(value: object) -> str | None:
     return None
 
 
-# --- The codes of problems that any text may have; a dialect declares its own beside its reader
-# ---
+# --- The codes of problems that any text may have; a dialect declares its own ---
 #
 # A code is stable: programs compare it. The detail beside it is for people and may change.
 

@@ -395,8 +395,7 @@ def _character(byte: int, encoding: str, keep: bool) -> str:
 #
 # A marker with a newline matches both, and is returned as it stands in the text. Code that compares
 # such a marker with a literal, or strips a line end, uses these functions. Line ends inside of
-# prose
-# and values stay as they were written.
+# prose and values stay as they were written.
 
 _LINE_START = re.compile(r"\A\r?\n")
 

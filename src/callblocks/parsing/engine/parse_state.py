@@ -80,11 +80,10 @@ class Attempt:
 # Guarantees that the engine relies on
 #     1. Text is released as soon as no marker can begin in it.
 #     2. The cost is linear in the text, whatever the pieces are. Consuming text moves `pos`; the
-#     rest
-#        of the buffer is copied only when the next piece arrives, and by then it is shorter than a
-#        marker, unless a reader looks ahead.
+#        rest of the buffer is copied only when the next piece arrives, and by then it is shorter
+#        than a marker, unless a reader looks ahead.
 #     3. `find` and `match` give an answer that more text cannot change, or say that it is
-#     uncertain.
+#        uncertain.
 #
 # Offsets and positions: `offset` counts from the start of the input, `pos` from the start of the
 # buffer, and `offset == base + pos`.
@@ -213,8 +212,7 @@ def end_of(parts: Iterable[str]) -> str:
     return end[-SIGHT:]
 
 
-# --- The state of one parse: the scanner, the emitted events, and counters that all readers share
-# ---
+# --- The state of one parse: the scanner, the emitted events, and shared counters ---
 
 T = TypeVar("T")
 # A reader is a generator. It yields whenever it needs more text, and returns its result.

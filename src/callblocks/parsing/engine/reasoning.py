@@ -63,8 +63,7 @@ __all__ = (
 # as the end of the text, and the real reader may see more.
 #
 # The trial gets text in slices, not all that has arrived: a reader that consumed everything before
-# it
-# refused would make the loop quadratic.
+# it refused would make the loop quadratic.
 
 SLICE = 256  # a trial looks no further ahead than this beyond what it reads
 
@@ -196,8 +195,7 @@ class _Trial(ParseState):
         """Do not park: a trial emits nothing, so each slice resumes its reader."""
 
 
-# --- Reasoning: text between a pair of markers, such as `<think>…</think>`, called a thought here
-# ---
+# --- Reasoning: text between markers such as `<think>…</think>`, called a thought here ---
 
 # Pairs of an opening and a closing marker.
 Pairs: TypeAlias = tuple[tuple[str, str], ...]

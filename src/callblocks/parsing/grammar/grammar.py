@@ -180,9 +180,9 @@ def _free(name: str, taken: dict[str, Expr | None]) -> str:
 
 # --- A check for grammars that llama.cpp refuses: rules that reach themselves before any text ---
 #
-# a ::= a "x"          comes back to itself at once
-# a ::= b? a           so does this, as `b` may be nothing
-# ("x"?)*              and this: an open repetition of what may be nothing
+#     a ::= a "x"          comes back to itself at once
+#     a ::= b? a           so does this, as `b` may be nothing
+#     ("x"?)*              and this: an open repetition of what may be nothing
 
 
 def check(rules: Mapping[str, Expr]) -> None:

@@ -28,8 +28,7 @@ __all__ = (
     "read_input",
 )
 
-# --- Conversion of a call's arguments to its input, an object, in whatever form they were written
-# ---
+# --- Conversion of a call's arguments, in any written form, to its input, an object ---
 
 
 def read_input(

@@ -174,8 +174,7 @@ def _begins(block: Block) -> Reading[bool]:
 
 # --- Calls without markers that models write into code fences, beside what the dialects read ---
 #
-#     {"name": "ls", "arguments": {"path": "."}}      also `parameters`, `input`, `args` …; in a
-#     list
+#     {"name": "ls", "arguments": {"path": "."}}      also `parameters`, `input` …, or in a list
 #     {'name': 'ls', 'arguments': {'path': '.'}}      as Python writes a dictionary
 #     {"tool_call": {"name": "ls", "args": {}}}       also `function`, `function_call`
 #     ls(path=".")                                    on lines of their own, or in a list

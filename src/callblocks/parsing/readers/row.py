@@ -39,8 +39,7 @@ __all__ = (
     "RowReader",
 )
 
-# --- The description of a row of call objects: one object, an array, or lines, up to a closing
-# marker ---
+# --- The description of a row of call objects: one object, an array, or lines ---
 #
 # `Row` is data only; `RowReader` reads it. A dialect sets the fields that differ.
 
@@ -379,8 +378,7 @@ class CallObject:
         return "".join(self.block.taken[mark:]), scan.state is ScanState.STOPPED
 
 
-# --- The reader of a row of call objects: one object, an array, or lines, up to a closing marker
-# ---
+# --- The reader of a row of call objects, up to a closing marker ---
 
 
 class RowReader:

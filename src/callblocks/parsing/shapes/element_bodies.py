@@ -39,8 +39,7 @@ __all__ = (
     "NamedTags",
 )
 
-# --- A call in a guessed dialect whose only sign is a tag with the name of a tool: `<read_file>`
-# ---
+# --- A call whose only sign is a tag with the name of a tool, `<read_file>`, when guessing ---
 #
 # Prose mentions such tags. So nothing is emitted before the closing tag has arrived and the
 # arguments satisfy the tool's schema; everything else is prose. A tag is refused as soon as its
@@ -177,7 +176,7 @@ class ElementBodies(XmlParameters):
         return read._replace(repairs=[*read.repairs, *doubts])
 
     def _is_doubtful(self, key: str, text: str) -> bool:
-        """Whether the tags in a value do not match, or one more bracket stands beside its own."""
+        """Return whether the tags in a value do not match, or a stray bracket stands beside one."""
         if self.escapes and "<![CDATA[" in text:
             return False
         has_bracket = self.escapes and text.endswith("<")

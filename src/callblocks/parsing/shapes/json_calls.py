@@ -232,8 +232,7 @@ class JsonCalls(Dialect):
         return rules.bracketed(grammar, "{}", listed, may_be_empty=False)
 
 
-# --- The syntax of Cohere's Command models: a JSON array of calls between markers, cited answers
-# ---
+# --- The syntax of Cohere's Command models: a JSON array between markers, cited answers ---
 #
 #     <|START_ACTION|>[
 #         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}

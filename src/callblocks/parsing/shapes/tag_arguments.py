@@ -169,8 +169,7 @@ def function_form(wrapper: str) -> XmlForm:
     )
 
 
-# --- Calls as `<invoke name="NAME">` with `<parameter name="KEY">VALUE</parameter>`, in a wrapper
-# ---
+# --- Calls as `<invoke name="NAME">` with `<parameter name="KEY">`, in a wrapper ---
 #
 # Model families differ in the wrapper and in a prefix of every tag. Values are raw text.
 
@@ -348,8 +347,7 @@ def _wrapping(before: str, mark: str, names: Sequence[str]) -> Tag:
     return Tag(text, literal(text), others=others)
 
 
-# --- Calls whose arguments are pairs of tags: `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`
-# ---
+# --- Calls whose arguments are pairs of tags, `<arg_key>` and `<arg_value>` ---
 #
 # A value is text if the tool's schema says so, and JSON if the schema has another type or none. A
 # key without a value is dropped and reported. A value may lack its opening tag.

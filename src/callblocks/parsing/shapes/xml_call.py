@@ -117,7 +117,7 @@ def unmatched_tags(values: Sequence[Value], shape: XmlParameters) -> list[tuple[
 
 
 def _has_parts(value: Value, shape: XmlParameters) -> bool:
-    """Whether a value holds some of the tags that only together open or close an argument.
+    """Return whether a value holds a part of the tags that together open or close an argument.
 
     A bracket that is doubled leaves one on a line of its own, beside the tag.
     """
@@ -133,7 +133,7 @@ def _has_parts(value: Value, shape: XmlParameters) -> bool:
 
 
 def has_lone_bracket(text: str) -> bool:
-    """Whether a value begins or ends with a line that is nothing but the bracket of a tag."""
+    """Return whether the first or last line of a value is nothing but the bracket of a tag."""
     return text.startswith((">\n", ">\r\n")) or text.endswith("\n<")
 
 

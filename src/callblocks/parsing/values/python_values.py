@@ -247,8 +247,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 #
 # It covers the Python that models write in calls: strings in any quotes, numbers, words, lists,
 # tuples, sets, dictionaries, `name=value` and `**{…}`. Anything else halts the scan at once, so
-# that
-# prose is not taken for a call.
+# that prose is not taken for a call.
 #
 # Columns: the place (`_`: blanks are skipped there), where it is, the characters that lead on.
 #
@@ -362,8 +361,7 @@ _lead_signs()
 STRINGS = _lead_strings()
 
 
-# --- An incremental scan for the end of the arguments of a Python call, or for where they break
-# ---
+# --- An incremental scan for the end of the arguments of a Python call ---
 #
 #     scan = PythonScan()
 #     scan.feed("(city='Par")       # 10: taken, scan.state is ScanState.OPEN
@@ -372,8 +370,7 @@ STRINGS = _lead_strings()
 # It begins with `(`, the arguments of one call, or with `[`, a list of calls. It is a state machine
 # like `JsonScan`: no value is built, and the states are listed in `python_places`. In addition to
 # them it needs a stack (`_open`), because `=` and `**` may stand only directly in the parentheses
-# of
-# a call, and `:` only in braces.
+# of a call, and `:` only in braces.
 
 _OPENING = {")": "(", "]": "[", "}": "{"}
 _CLOSING = {opening: closing for closing, opening in _OPENING.items()}

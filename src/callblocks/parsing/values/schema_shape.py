@@ -194,8 +194,7 @@ def _by_type(plain: Plain) -> Iterator[Plain]:
         yield {**plain, "type": name}
 
 
-# --- The order of members in a schema, which its grammar expects, and a check that a value fits
-# ---
+# --- The order of members that a schema's grammar expects, and a check that a value fits ---
 
 # The Python types of each JSON type. A boolean is checked before: in Python it is an `int`.
 _TYPES: Mapping[str, type | tuple[type, ...]] = {

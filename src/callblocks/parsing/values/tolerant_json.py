@@ -37,8 +37,7 @@ __all__ = (
     "why_open",
 )
 
-# --- A tolerant reader for strings: in either quotes, with raw newlines, quotes and backslashes
-# ---
+# --- A tolerant reader for strings in either quotes, with raw newlines and inner quotes ---
 #
 # The hard question is which quote ends the string. A quote ends it if the text behind the quote can
 # follow a string in that place: a colon behind a key; behind a value a closing bracket, or a comma
@@ -48,8 +47,7 @@ __all__ = (
 #
 # Three cases have no single reading, and give None:
 #     - a quote inside of a key, or one that seems to end a key (`"a": "b "c": 1`): a comma or a
-#     quote
-#       is missing somewhere;
+#       quote is missing somewhere;
 #     - in a list, an unpaired inner quote beside a comma (`["a", b", "c"]`): it may begin or end an
 #       element;
 #     - a string that never ends.

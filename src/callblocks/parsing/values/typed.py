@@ -212,8 +212,7 @@ _READERS = {
 #     typed_argument("3", tool, "days").value      3
 #
 # A tool's parameters may stand in `$ref`, `allOf` or a union. A key that is none of them has the
-# type
-# that `additionalProperties` gives, or stays text.
+# type that `additionalProperties` gives, or stays text.
 
 _COMPOSED = {"$ref", "allOf", "anyOf", "oneOf"}
 

@@ -108,7 +108,7 @@ async def _take(service: Service, answer: PostedAnswer) -> bool:
 
 
 class ChatBody(msgspec.Struct, frozen=True):
-    """What an AI SDK client posts. `trigger` and `messageId` change nothing here.
+    """The body of an AI SDK client's post. `trigger` and `messageId` have no effect here.
 
     `model`, `dialect` and `scenario` are chosen for this turn; see /api/models and /api/dialects.
     """
@@ -123,7 +123,7 @@ class ChatBody(msgspec.Struct, frozen=True):
 
     @property
     def choice(self) -> Choice:
-        """What the turn is run with."""
+        """The model, dialect and scenario of the turn."""
         model, dialect, scenario = self.model or "", self.dialect or "", self.scenario or ""
         return Choice(model=model, dialect=dialect, scenario=scenario)
 
@@ -147,7 +147,7 @@ class Nothing(msgspec.Struct, frozen=True):
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """Whether there was a turn to stop."""
+    """The answer to a stop; `stopped` is false where no turn ran."""
 
     id: str
     stopped: bool
@@ -246,14 +246,14 @@ def _read(
 #     GET /api/chat/ID/stream?after=12.3      only what came after that event of it
 #     Last-Event-ID: 12.3                     the same
 #
-# Where nothing runs it is 204. With a number, the rest of the turn that it is of is told from the
-# timeline, with its end; a text that was under way is then told whole. Of a turn that was
-# interrupted that is told, each time: it can be resumed. 204 is for a turn that ended, and was told
-# to its end.
+# Without a number, the answer is 204 where no turn runs. With a number, the rest of that turn is
+# read from the timeline; a text that was cut in the middle is sent again from its start. If the
+# turn was interrupted, the stream says so each time, because the turn can be resumed. The answer is
+# 204 if the turn ended and the client has its last event.
 
 
 class StreamQuery(msgspec.Struct, frozen=True):
-    """After which event; for which client."""
+    """The event that the stream goes on after, and the SDK version of the client."""
 
     after: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}(\.[0-9]{1,15})?$")] | None = None
     sdk_version: SdkVersion | None = None
@@ -282,7 +282,7 @@ async def stream_chat(request: Request) -> Response:
 async def _rest(
     service: Service, name: str, client: SdkClient, after: tuple[int, int]
 ) -> Response | None:
-    """What the turn that a number is of said after it; None where all was told."""
+    """Stream the rest of the turn that an event belongs to; None if the event was its last."""
 
     def read() -> tuple[LastTurn, TurnLog]:
         entries = service.entries(name)

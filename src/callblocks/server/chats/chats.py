@@ -37,8 +37,7 @@ __all__ = (
     "RunningTurn",
 )
 
-# --- A turn under way, for all who follow it: its log, its number, and the questions that it asks
-# ---
+# --- A turn under way, for all its followers: its log, its number and its questions ---
 
 
 class RunningTurn:
@@ -102,11 +101,11 @@ class RunningTurn:
         return [approval for approval in self._asked if approval not in self._answered]
 
     def asked(self, approval: str) -> bool:
-        """Whether this turn asked that question."""
+        """Return whether this turn asked that question."""
         return approval in self._asked
 
     def after(self, approvals: Sequence[str]) -> int:
-        """Where the log goes on for a client that answers these questions."""
+        """Return the place in the log from which a client that answers these questions reads on."""
         asked = max(self._asked[approval] for approval in approvals) + 1
         return max(asked, self.log.asked_at)
 

@@ -1,7 +1,7 @@
-"""What is known of chats without reading them again: how each begins, and how it stands.
+"""A cache of the titles and states of chats.
 
-Of a timeline that was read before, only what is new is read. Of one that ended its last turn as it
-should, the first blocks and the last are enough.
+Of a timeline that was read before, only new blocks are read. Of a timeline whose last turn ended
+properly, only the first blocks and the last one are read.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ __all__ = (
     "status_of",
 )
 
-# --- How a chat stands, and a turn of it, read from its timeline: for who comes back later ---
+# --- The status of a chat and the events of a turn, read from its timeline ---
 #
-# An event that is told from the timeline has the number of the block that it comes from: `12.0`.
-# The number of an event that was told while the turn ran, `12.3`, says that block 12 was there, and
-# all of it was told. So what comes after a number is what the blocks after it say, whichever it is.
+#     12.0     an event that was read from block 12 of the timeline
+#     12.3     the third event after block 12, sent while the turn ran
+#
+# Both numbers mean that block 12 was written and everything up to it was sent. So a client with
+# either number gets the events of the blocks after 12.
 
 ChatStatus: TypeAlias = Literal["idle", "running", "waiting", "interrupted"]
 """Nothing runs; a turn runs; it waits for a person; or it was interrupted, and can be resumed."""
@@ -42,7 +44,7 @@ _RESUME = "its program ended while it ran. POST /api/chat/{chat}/resume goes on 
 
 
 def status_of(entries: Iterable[Entry]) -> ChatStatus:
-    """How the chat stands, where no turn runs here."""
+    """Return the status of a chat of which no turn runs in this process."""
     return _status(_state(entries))
 
 
@@ -76,7 +78,7 @@ class LastTurn:
         self._can_resume = self.turn == last and _status(state) == "interrupted"
 
     def told(self) -> list[Logged]:
-        """What happened in the turn, in its order."""
+        """Return the events of the turn, in order."""
         found: list[Logged] = []
         for seq, event in self._numbered():
             found.append(Logged(max(seq, found[-1].seq if found else 0), 0, event))
@@ -96,7 +98,7 @@ class LastTurn:
         return log
 
     def place_after(self, log: TurnLog, seq: int, at: int) -> int:
-        """Where that log goes on after an event; that a turn was interrupted is always told."""
+        """Return the place in the log after an event; an interruption is always sent again."""
         place, ended = log.after(seq, at), _end(log.events)
         is_interrupted = ended is not None and ended.status == "interrupted"
         return min(place, len(log.events) - 1) if is_interrupted else place
@@ -112,9 +114,9 @@ class LastTurn:
             yield (heard, event) if event.member else next(rest, (heard, event))
 
     def _heard(self, *, is_over: bool) -> int:
-        """After which block all that members of a team did was told.
+        """Return the block after which all events of the team's members have been sent.
 
-        While they speak nobody knows how far that was: they are told again.
+        While members speak, no block says how far a client has come: their events are sent again.
         """
         heard = [entry.seq for entry in self.entries if _is_heard(entry)]
         return heard[-1] if heard else self.entries[-1].seq + (not is_over)
@@ -134,17 +136,17 @@ def _status(state: State) -> ChatStatus:
 
 
 def _end(told: Sequence[Logged]) -> TurnEnded | None:
-    """How the turn ended, if it did."""
+    """Return the event that ended the turn; None if it did not end."""
     event = told[-1].event if told else None
     return event if isinstance(event, TurnEnded) and not event.member else None
 
 
 def _is_heard(entry: Entry) -> bool:
-    """Whether it is what a member of a team said in the end."""
+    """Return whether an entry is the final answer of a team member."""
     return entry.block.type == "user.attachment" and bool(entry.block.meta.get("member"))
 
 
-# --- What is known of chats without reading them again: how each begins, and how it stands ---
+# --- The cache of titles and states ---
 
 _TITLE = 80
 _KEPT = 10_000
@@ -159,14 +161,14 @@ class KnownChats:
         self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
 
     def title(self, chat: Summary) -> str:
-        """How the first prompt begins, in one line."""
+        """Return the beginning of the first prompt, in one line."""
         known = self._at(chat)
         if known.title is None:
             known.title = _first_prompt(self._store.entries(chat.name))
         return known.title or ""
 
     def status(self, chat: Summary) -> ChatStatus:
-        """How the chat stands, where no turn of it runs in this program."""
+        """Return the status of a chat of which no turn runs in this program."""
         known = self._at(chat)
         if known.count != chat.count:
             self._read(known, chat)

@@ -130,7 +130,7 @@ def _number(logged: Logged, following: Logged | None) -> str:
     return "" if is_shared else f"{logged.seq}.{logged.at}"
 
 
-# --- For which AI SDK client a stream is written ---
+# --- The version of the AI SDK client that a stream is written for ---
 #
 # What a request says counts first: `?sdk_version=7`, or the header `x-callblocks-sdk-version`. The
 # chat clients of the npm package say nothing by themselves, and their first requests are equal byte

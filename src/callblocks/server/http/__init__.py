@@ -1,4 +1,4 @@
-"""What every request passes: how often a client may ask, and how faults are answered.
+"""The HTTP layer that every request passes: rate limits, protocol limits and error responses.
 
 rate_limits.py counts requests and streams; protocol.py limits what uvicorn does
 not; faults.py is the one shape of an error.

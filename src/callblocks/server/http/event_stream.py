@@ -46,7 +46,7 @@ def event_bytes(value: object, id: str = "", kind: str = "") -> bytes:
 
 
 def comment(words: str) -> bytes:
-    """What no client reads, and every proxy sees."""
+    """Return a comment line: clients ignore it, and it keeps proxies from closing the stream."""
     return f": {words}\n\n".encode()
 
 

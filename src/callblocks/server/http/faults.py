@@ -1,9 +1,9 @@
-"""What goes wrong, as a client gets it: a status, and always the same JSON.
+"""Errors as a client gets them: a status, and JSON of a fixed shape.
 
     {"error": {"code": "turn_running", "message": "a turn of this chat runs; wait, or stop it"}}
 
-The code is for programs and stays, the message is for people. What nobody foresaw is `internal`,
-and says nothing of how.
+The code is for programs and stays, the message is for people. An unforeseen error is
+`internal`, and its message gives no details.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus: turns, calls, streams, events and requests.
+"""Counters of a server, for Prometheus: turns, calls, streams, events and requests.
 
 Labels have few values: a status, a code of ours, the pattern of an address.
 """

@@ -38,8 +38,9 @@ __all__ = (
     "welcome",
 )
 
-# --- What a request may do with its connection, as extensions of ASGI; another server offers none
-# ---
+# --- Extensions of ASGI with which a request acts on its connection ---
+#
+# Other servers than this one do not offer them.
 #
 # - Cut it off, where a client takes nothing: closing politely would wait for it.
 # - Welcome it, once a request on it had the token: from then on it is not among the strangers, who
@@ -258,12 +259,12 @@ class LimitedHttp(HttpToolsProtocol):
 
     @property
     def address(self) -> str:
-        """Where the client is, without its port."""
+        """The address of the client, without its port."""
         return self.client[0] if self.client else ""
 
     @property
     def is_answering(self) -> bool:
-        """Whether the answer to a request is under way."""
+        """True while the answer to a request is being sent."""
         return bool(self.cycle and not self.cycle.response_complete)
 
     def _welcome(self) -> None:

@@ -1,4 +1,4 @@
-"""How often a client may ask, and how many streams there may be.
+"""Limits on the rate of requests of each client, and on the number of open streams.
 
 Each client has a bucket of `burst` requests that fills again with `rate` a second. A client is an
 address; of IPv6 the first half, which is what one household gets. With public URLs, a proxy on this
@@ -34,7 +34,7 @@ _HALF = 64
 
 
 class Buckets:
-    """How many requests each client has left."""
+    """Token buckets: the number of requests that each client has left."""
 
     def __init__(
         self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic

@@ -82,7 +82,7 @@ async def read_body(request: Request, shape: type[T], settings: ServerSettings) 
 
 
 def _unlike(what: str, error: Exception, shape: type[Any]) -> ApiFault:
-    """What is wrong, in words; of a field that is one of a few values, which they are."""
+    """Describe a request of the wrong shape; list the values of a field that takes a few."""
     found = _NO_VALUE.fullmatch(str(error))
     values = _values(get_type_hints(shape).get(found["field"])) if found else []
     if found is None or not values:
@@ -134,14 +134,14 @@ def _too_large(limit: int) -> ApiFault:
     return ApiFault("body_too_large", words, {"connection": "close"})
 
 
-# --- Which part of a file is asked for: one range of bytes ---
+# --- The requested part of a file: one range of bytes ---
 #
 #     bytes=0-99      the first hundred
 #     bytes=100-      all from there
 #     bytes=-100      the last hundred
 #
-# What is no such range, or several, is as if none was asked for. One that begins behind the end is
-# an error.
+# Any other header, also one with several ranges, is ignored. A range that begins behind the end of
+# the file is an error.
 
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})", re.I)
 

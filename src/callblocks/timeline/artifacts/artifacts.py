@@ -38,8 +38,7 @@ __all__ = (
 #
 # Folders are opened one by one and never through a link. A file that is being written stands in the
 # top folder under a name that begins with `.new-`, and is locked: one that nobody locks was left by
-# a
-# process that died, and is swept.
+# a process that died, and is swept.
 
 _NEW = ".new-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

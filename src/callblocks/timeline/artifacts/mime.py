@@ -123,8 +123,7 @@ def named_type(name: str) -> str:
     return _TYPES.get(ending.lower(), "") if stem else ""
 
 
-# --- The MIME type of a file: by its content where that is certain, else by its name, else text or
-# ---
+# --- The MIME type of a file: by its content if certain, else by its name ---
 
 _SAID = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,100}")
 _BINARY = "application/octet-stream"

@@ -53,8 +53,7 @@ __all__ = (
 #
 #     write      digest, content                            react.write
 #     rendering  digest, and PDF or image                   rendering_tools.write_*
-#     exec       report, then digest and content of each    exec_tools.execute_code_*
-#                file
+#     exec       report, digest and content of each file    exec_tools.execute_code_*
 #     read       status, then what it brought               react.read
 #     hide       digest, content, and the record            react.hide
 #     search     digest, rows of the sources pool           web_tools.web_search

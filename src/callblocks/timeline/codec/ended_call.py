@@ -174,11 +174,9 @@ def failed(ended: EndedCall, failure: Failure, **fields: Any) -> Emitted:
     return Emitted(notices=(notice_of_failure(ended.stamp, failure),), results=(digest,))
 
 
-# --- An output that was too long for an outcome: the runtime left its beginning, and kept it whole
-# ---
+# --- An output too long for an outcome, which has its beginning; the whole is kept ---
 #
-# first lines …
-# ... (2.3MB in all, kept as 4f/4f0c…/c1.json)
+# first lines … ... (2.3MB in all, kept as 4f/4f0c…/c1.json)
 
 
 def is_spilled(output: object, artifact: Artifact) -> bool:

@@ -109,8 +109,7 @@ def _inherit() -> None:
 os.register_at_fork(after_in_child=_inherit)
 
 
-# --- The part that both stores share: checks and encoding before a commit, and reading by pages
-# ---
+# --- The part that both stores share: checks, encoding, and reading by pages ---
 
 PAGE_ROWS = 500
 # A page ends after this many bytes, so that large blocks do not fill the memory.

@@ -87,8 +87,7 @@ def link(previous: str, seq: int, body: bytes) -> str:
     return hashlib.sha256(b"%s\n%d\n%s" % (previous.encode(), seq, body)).hexdigest()
 
 
-# --- The protocol of a store of timelines: append, read, follow. Both stores pass the same tests
-# ---
+# --- The protocol of a store of timelines: append, read, follow ---
 
 # The most bytes of an encoded block; larger content belongs into an artifact.
 MAX_BLOCK = 16 * 1024 * 1024

@@ -75,8 +75,7 @@ def _gap(first: int, last: int) -> Entry:
     return Entry(first, block)
 
 
-# --- Verification of a timeline against its chain: each hash, each number, and the recorded end
-# ---
+# --- Verification of a timeline: each hash, each number, and the recorded end ---
 
 # The least digits of a noted hash: these reveal an accident, and all 64 reveal a forger.
 KNOWN_DIGITS = 12

@@ -149,8 +149,7 @@ def _names(block: Block, path: str) -> bool:
         return False
 
 
-# --- Recovery of a file that is no longer in its folder: from the artifacts, else from its block
-# ---
+# --- Recovery of a file that is gone from its folder: from artifacts, else from its block ---
 #
 # A block has the content only if its SHA-256 is the noted one: a text that was cut or redacted is
 # not the file. A recovered file is written back to its folder.

@@ -181,8 +181,7 @@ def _shown(block: Block) -> Block:
 # timeline already when this is judged: it is no round yet, and does not count.
 #
 # The person's messages and the answers to them are never hidden: a prompt injection in a tool's
-# text
-# could make a model forget its task.
+# text could make a model forget its task.
 #
 # Of several blocks at one path those in the tail are hidden. Nothing is edited: a record covers the
 # blocks, and `react.read` brings a fresh copy.

@@ -47,8 +47,7 @@ __all__ = (
 # --- Conversion of MathML to OMML, the editable formulas of Word ---
 #
 # A recursive translation by element name. Unknown elements are replaced by their children, so that
-# no
-# text is lost.
+# no text is lost.
 
 _NAMESPACE = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 # Operators whose limits Word stores in an n-ary object instead of as sub- and superscripts.

@@ -42,8 +42,7 @@ __all__ = (
     "source_list",
 )
 
-# --- Formulas in brackets: `\(x\)` in a line, `\[ … \]` as a block, maybe with a label: `\[x\]
-# (1)` ---
+# --- Formulas in brackets: `\(x\)` in a line, `\[ … \]` as a block, with or without a label ---
 #
 # The plugin for them copies and searches the rest of the text for each opening bracket, which is
 # quadratic. Here the position of the next closing bracket is cached until the parser has passed it,
@@ -114,8 +113,7 @@ def _next(text: str, mark: str, start: int, known: MutableMapping[Any, int]) -> 
 # --- Citations in a document: `[[S:4]]` becomes `[1]`, and the sources are listed at the end ---
 #
 # Numbers are assigned in the order of first citation. A citation of an unknown source stays as it
-# was
-# written, and a notice reports it.
+# was written, and a notice reports it.
 
 
 class References:

@@ -263,8 +263,7 @@ def _height(page: Any, job: Job) -> float:
     return min(_HIGHEST, top + below) if top > _LEAST else page.width * 0.75
 
 
-# --- Pictures for Office formats, which accept only some types: PNG, JPEG and GIF pass unchanged
-# ---
+# --- Pictures for Office formats: PNG, JPEG and GIF pass unchanged ---
 
 # Decompression bomb guard: a small file can declare billions of pixels. Checked before decoding.
 _PIXELS = 50_000_000

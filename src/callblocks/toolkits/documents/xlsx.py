@@ -168,10 +168,10 @@ def _cells_exist(text: str) -> bool:
 
 # --- The value of a spreadsheet cell: number, date, boolean, simple formula or text ---
 #
-# 11,482   −2.5   +4 %   $12.50     numbers, shown as they were written
-# 2030-01-31                        a date, from 1900 on
-# =SUM(B2:B9)                       a formula, if it only computes within its own sheet
-# =WEBSERVICE("…")   007            text, as are numbers that would lose digits or their form
+#     11,482   −2.5   +4 %   $12.50     numbers, shown as they were written
+#     2030-01-31                        a date, from 1900 on
+#     =SUM(B2:B9)                       a formula, if it only computes within its own sheet
+#     =WEBSERVICE("…")   007            text, as are numbers that would lose digits or their form
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LEADING_ZERO = re.compile(r"[+-]?0\d")

@@ -268,8 +268,7 @@ def file_name(prog_name: str, language: Language) -> str:
 # --- The contract: the files that code promises to make, `[{filename, description, mime?}]` ---
 #
 # In the sandbox each file is at `files/<filename>`. A name that leads out of that folder, or that
-# is
-# promised twice, is refused before anything runs.
+# is promised twice, is refused before anything runs.
 
 _EXAMPLE: dict[str, JsonValue] = {
     "filename": "sales.csv",

@@ -285,9 +285,9 @@ class Office(Protocol):
 
 # --- File types with special treatment ---
 #
-# folder        holds files
-# document      a text; it has no bytes of its own and is exported, as Markdown by default
-# spreadsheet   tables; exported as CSV by default
+#     folder        holds files
+#     document      a text; it has no bytes of its own and is exported, as Markdown by default
+#     spreadsheet   tables; exported as CSV by default
 
 # Size limit in bytes of a file that is read or written.
 LARGEST = 25 * 1024 * 1024

@@ -156,14 +156,12 @@ def require_google() -> None:
 
 # --- The names of the office tools, which a registry knows before any of them is created ---
 #
-#     gmail_*      list, read, send, search              calendar_*   list, events, create, update,
-#     …
+#     gmail_*      list, read, send, search              calendar_*   list, events, create, …
 #     drive_*      list, read, create, update, …         docs_*       read, create, append, replace
 #     sheets_*     read, write, append, create, clear    tasks_*      list, get, create, complete, …
 #
 # A service's module is imported when one of its tools is requested. In a shared office every
-# changing
-# tool counts as reaching others.
+# changing tool counts as reaching others.
 
 # The tools of each service; its module has the service's name and makes them.
 SERVICES: dict[str, tuple[str, ...]] = {

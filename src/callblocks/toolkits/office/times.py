@@ -55,8 +55,7 @@ __all__ = (
 #     RDATE;VALUE=DATE:20261224                          then too
 #
 # Rules are parsed without a library, so that a bad rule is refused with a reason, and one that
-# would
-# never end is recognized before it is expanded.
+# would never end is recognized before it is expanded.
 
 FREQUENCIES = ("SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY")
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -224,9 +223,9 @@ def _require_sense(rule: Rule) -> None:
 
 # --- Time zones: that of this machine, and names that other programs use ---
 #
-# Europe/Berlin                                   as it is
-# /mozilla.org/20050126_1/Europe/Berlin           Europe/Berlin
-# W. Europe Standard Time                         Europe/Berlin
+#     Europe/Berlin                                   as it is
+#     /mozilla.org/20050126_1/Europe/Berlin           Europe/Berlin
+#     W. Europe Standard Time                         Europe/Berlin
 
 # Zone names come from files: bounds on their length and on the number of suffixes to try.
 _LONGEST, _SEGMENTS = 200, 3
@@ -274,7 +273,7 @@ def _names() -> frozenset[str]:
 
 # --- Today's date, for a model that wrote "tomorrow" as a date ---
 #
-# today is Monday 2026-11-16; write 2026-11-17
+#     today is Monday 2026-11-16; write 2026-11-17
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

@@ -37,8 +37,7 @@ __all__ = (
 #     … the «tide» table says that high «tide» is at …
 #
 # The marks stand for found words only: marks in the text itself are written as ‹ and ›. A snippet
-# is
-# one line.
+# is one line.
 
 _WIDTH = 280
 _BEFORE = 60
@@ -101,8 +100,7 @@ def _marked(line: str, start: int, end: int, places: list[tuple[int, int]]) -> s
     return "".join((*pieces, line[start:end])).replace("»«", "")
 
 
-# --- Retrieval of passages: with all words, then with prefixes of all words, then with any word
-# ---
+# --- Retrieval of passages: with all words, then with prefixes, then with any word ---
 #
 # Each stage is an FTS5 expression of its own, tried only if the previous one found nothing that the
 # call may read. So an exact match is never ranked below a loose one.

@@ -37,10 +37,10 @@ __all__ = (
 
 # --- The entry of a file in the index, and a passage as a search result ---
 #
-# read      its passages are those that it has now
-# stale     read once, and changed since: it waits for `file_ingest`
-# unread    it waits for `file_ingest`
-# skipped   it has no words, or cannot be read: nobody is told to try
+#     read      its passages are those that it has now
+#     stale     read once, and changed since: it waits for `file_ingest`
+#     unread    it waits for `file_ingest`
+#     skipped   it has no words, or cannot be read: nobody is told to try
 
 State: TypeAlias = Literal["read", "stale", "unread", "skipped"]
 

@@ -238,7 +238,7 @@ def _any(terms: Iterable[SearchTerm]) -> str:
 
 # --- The scope of a search: everything, a path, a kind of file, or a tag ---
 #
-# all   files   documents   markdown   pdf   #harbour   notes   notes/plan.md
+#     all   files   documents   markdown   pdf   #harbour   notes   notes/plan.md
 
 # The folder of the office's documents.
 DRIVE = "office/drive"

@@ -30,8 +30,8 @@ __all__ = (
 
 # --- CSV tables: groups of rows, each under the names of the columns ---
 #
-# date,tide,height          heading   date | tide | height
-# 2024-05-01,high,3.2       text      2024-05-01 | high | 3.2
+#     date,tide,height          heading   date | tide | height
+#     2024-05-01,high,3.2       text      2024-05-01 | high | 3.2
 
 _CSV_HEADING = 200
 _SAMPLE = 4_096

@@ -302,8 +302,7 @@ class Brave:
 #     GET /search?q=tides&format=json
 #
 # It needs no key. Its settings must list `json` among the formats; most public instances do not.
-# The
-# server decides how many results it returns.
+# The server decides how many results it returns.
 
 
 class SearXNG:

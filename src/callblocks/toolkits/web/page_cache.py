@@ -33,8 +33,7 @@ __all__ = (
     "seconds_fresh",
 )
 
-# --- HTTP freshness: how long a page may be reused without a request, and how it is revalidated
-# ---
+# --- HTTP freshness: the time a page may be reused without a request, and revalidation ---
 #
 #     Cache-Control: max-age=600          ten minutes, without asking
 #     ETag: "v1"                          then by If-None-Match: "v1"; 304 says it is the same

@@ -19,8 +19,8 @@ __all__ = (
 
 # --- The OAuth scopes of each tool: the least that it needs ---
 #
-# scopes_for(["gmail_list", "gmail_send"])
-# -> (".../auth/gmail.readonly", ".../auth/gmail.send")
+#     scopes_for(["gmail_list", "gmail_send"])
+#     -> (".../auth/gmail.readonly", ".../auth/gmail.send")
 
 _AUTH = "https://www.googleapis.com/auth/"
 

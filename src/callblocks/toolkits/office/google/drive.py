@@ -150,8 +150,7 @@ class GoogleDocuments:
 # --- Google Sheets ---
 #
 # A sheet at Google has a grid of fixed size. Writing beyond it fails, so the grid is enlarged
-# first;
-# reading or clearing beyond it gives empty cells.
+# first; reading or clearing beyond it gives empty cells.
 
 # Google's message for a range outside of the grid; there is no code for it.
 _OUTSIDE = "exceeds grid limits"

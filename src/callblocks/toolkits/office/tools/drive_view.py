@@ -60,7 +60,7 @@ __all__ = (
 
 # --- A field before and after, for the person who approves; cuts are always visible ---
 #
-# description: 'as it was' becomes 'as it will be'
+#     description: 'as it was' becomes 'as it will be'
 
 _LONGEST = 20_000
 

@@ -173,8 +173,8 @@ def _below(tasks: list[Json], task_id: str) -> list[Json]:
 
 # --- The due date of a task: only the date counts, as in Google Tasks ---
 #
-# 2030-01-31                   or a time of that day:
-# 2030-01-31T15:00:00+01:00    the day as it is written
+#     2030-01-31                   or a time of that day:
+#     2030-01-31T15:00:00+01:00    the day as it is written
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MOMENT = re.compile(_DAY.pattern + r"[Tt ].+")

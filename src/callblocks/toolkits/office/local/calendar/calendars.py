@@ -160,8 +160,7 @@ def _changed(event_id: str) -> ToolError:
     )
 
 
-# --- A page of events: occurrences of many series merged by start, and the token of the next page
-# ---
+# --- A page of events: occurrences merged by start, and the token of the next page ---
 #
 # Occurrences are generated lazily and merged with a heap, so a page of fifty takes about fifty
 # occurrences, even from a series without an end. The token holds the start and the id of the last

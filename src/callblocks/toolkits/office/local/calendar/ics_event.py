@@ -35,7 +35,7 @@ __all__ = (
 
 # --- Reminders: `VALARM` with a time before the start, and Google's form ---
 #
-# {"useDefault": false, "overrides": [{"method": "popup", "minutes": 10}]}
+#     {"useDefault": false, "overrides": [{"method": "popup", "minutes": 10}]}
 
 # The library types what a property holds as loosely as iCalendar does.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -82,10 +82,9 @@ def _read(alarm: Alarm) -> Json:
     return {"method": method, "minutes": -before // _MINUTE}
 
 
-# --- Those who attend: `ATTENDEE;CN=Ada;PARTSTAT=ACCEPTED:mailto:ada@example.org` and Google's
-# form ---
+# --- Attendees: `ATTENDEE;CN=Ada;PARTSTAT=ACCEPTED:mailto:…`, and Google's form ---
 #
-# {"email": "ada@example.org", "displayName": "Ada", "responseStatus": "accepted"}
+#     {"email": "ada@example.org", "displayName": "Ada", "responseStatus": "accepted"}
 
 # The library types what a property holds as loosely as iCalendar does.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

@@ -165,8 +165,7 @@ def _first_week(year: int, wkst: int) -> int:
 # charged before it is done, so a rule that names a million times ends before it creates them.
 #
 # Why units and not a clock: the same file gives the same result on every machine and under load,
-# and
-# tests need not wait.
+# and tests need not wait.
 
 
 class Spent(ValueError):

@@ -157,8 +157,7 @@ def _steady(zone: str, year: int) -> _Change:
 
 # --- A time zone that a file defines itself: its VTIMEZONE, evaluated within a budget of work ---
 #
-#     BEGIN:STANDARD                       an observance: since when, and the offsets before and
-#     after
+#     BEGIN:STANDARD                       an observance: its start, and both offsets
 #     DTSTART:19701025T030000
 #     RRULE:FREQ=YEARLY;BYMONTH=10;BYDAY=-1SU
 #     TZOFFSETFROM:+0200

@@ -215,8 +215,7 @@ def _known(rows: Iterable[DriveRow]) -> Known:
 #
 # The given name is kept in the database; the stored name only says where the file lies. Given names
 # may come from a hostile model or mail, so a stored name can never leave its folder, be hidden, or
-# be
-# one that other programs execute or obey.
+# be one that other programs execute or obey.
 
 # The suffixes of stored names that given names do not have.
 SUFFIXES = {DOCUMENT: ".md", SPREADSHEET: ".sheet"}

@@ -113,8 +113,7 @@ def new_row(folder: str, stored: str, status: os.stat_result) -> DriveRow:
     )
 
 
-# --- Comparison of the drive's folders with the database: files added, removed, moved or changed
-# ---
+# --- Comparison of the drive's folders with the database, to detect changes ---
 
 # Prefix of files that are being deleted.
 REMOVING = ".removing-"
