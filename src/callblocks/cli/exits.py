@@ -1,11 +1,11 @@
-"""How the command ends, and what it says then.
+"""Exit codes of the command, and the message for each failure.
 
     0    fine
     1    problems found, a call failed or was refused, a text that cannot be written in the
          dialect asked for, or a timeline that cannot be read or written
     2    usage: no such file, an unknown dialect, a tools file that is none, binary input
     130  interrupted
-    141  whoever read the output has gone
+    141  the reader of the output has closed the pipe
 
 No mistake of a user and no text ends in a traceback.
 """

@@ -1,4 +1,4 @@
-"""A timeline as Markdown, to be read: who said what, each call, and what came of it.
+"""A timeline as Markdown for people: the messages with their authors, and the calls with results.
 
     # Timeline `notes`
     ## `turn_1`
@@ -36,18 +36,18 @@ __all__ = (
     "timeline_markdown",
 )
 
-# --- Text of unknown origin in Markdown: shown as it stands, and never structure ---
+# --- Untrusted text in Markdown: shown literally, and never read as structure ---
 #
 #     quoted       > \# no heading, \<b\>no tag\</b\>       prose, line by line
 #     fenced       ```` … ````                             longer than any fence inside
 #     code_span    `` a ` b ``                             one line
 #
-# A reader of CommonMark (with tables and the like) gets back the words, and nothing else.
+# A CommonMark reader (with GFM extensions) renders exactly these words, and no markup.
 
 _BACKTICKS = re.compile(r"`+")
-# Every sign that means something inside a line; a backslash before it takes that away.
+# Every character that is markup inside a line; a backslash escapes it.
 _SIGNS = re.compile(r"[\\`*_{}\[\]<>&~|$^=@:!]")
-# What means something only where a line begins: headings, rules and lists; and their numbers.
+# Markup that counts only at the start of a line: headings, rules and lists; and list numbers.
 _STARTS = ("#", "+", "-")
 _NUMBER = re.compile(r"([0-9]{1,9})(?=[.)])")
 _NO_BREAK_SPACE = "\xa0"
@@ -93,7 +93,7 @@ def _escaped(line: str) -> str:
     return f"{indent}\\{safe}" if safe.startswith(_STARTS) else indent + safe
 
 
-# --- A timeline as Markdown, to be read: who said what, each call, and what came of it ---
+# --- A timeline as Markdown for people: messages with their authors, and calls with results ---
 
 
 def timeline_markdown(name: str, items: Iterable[ShownItem]) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
     for event in replayed(timeline.entries()): ...
 
-Text comes joined, and turns one after the other. What only happened in passing is not there:
-pieces of calls, previews of what a call would change, progress. A result whose call is not in the
-part of the timeline that is given comes without it.
+Text comes joined, and turns one after the other. Transient events are missing: pieces of calls,
+previews of changes, progress. If the given part of the timeline has a result but not its call, the
+result comes without the call.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = (
     "replayed",
 )
 
-# --- What came of a call, read back from its blocks ---
+# --- The outcome of a call, read back from its blocks ---
 #
 #     digest with an error        the failure
 #     content, status             the output: its JSON value, or its text
@@ -59,7 +59,7 @@ _REPORT, _NO_ERROR = "Runtime error: ", "none"
 
 
 def outcome_of(id: str, name: str, blocks: Sequence[Block]) -> Outcome:
-    """The outcome that these blocks tell of: the notices and results of one call."""
+    """Return the outcome of one call, read from its notices and results."""
     results = [block for block in blocks if block.type == "react.tool.result"]
     notices = [read_object(block) for block in blocks if block.type == "react.notice"]
     digests = [digest for block in results if (digest := read_digest(block)) is not None]
@@ -81,7 +81,7 @@ def outcome_of(id: str, name: str, blocks: Sequence[Block]) -> Outcome:
 
 
 def _output(results: Sequence[Block]) -> tuple[Any, bool]:
-    """The output, and whether there is one: files are none."""
+    """Return the output, and whether there is one; files are no output."""
     for block in results:
         if block.meta.get("role") == "digest" or block.path.startswith("fi:"):
             continue
@@ -142,7 +142,7 @@ def _notice(said: dict[str, Any]) -> Notice:
 
 
 def _is_status(results: Sequence[Block]) -> bool:
-    """Whether files were only brought: they are of other calls."""
+    """Return whether the results begin with a status: their files are of other calls."""
     return bool(results) and results[0].meta.get("role") == "status"
 
 
@@ -279,7 +279,7 @@ class _Turn:
         yield CallEnded(outcome=outcome, written=written, member=member)
 
     def _question(self, block: Block) -> Iterator[TurnEvent]:
-        """What a person was asked about a call, with what came of it."""
+        """Yield the approval question about a call, and its answer or grant."""
         id, said, member = block.call_id, block.meta, _member(self._calls[block.call_id])
         approval, reason, words = (
             _words(said.get(one)) for one in ("approval", "reason", "answer")
@@ -311,7 +311,7 @@ class _Turn:
         )
 
     def _tell(self, block: Block) -> Iterator[TurnEvent]:
-        """What the model was told of its reply as a whole."""
+        """Yield the event of a notice about the model's reply as a whole."""
         said = read_object(block)
         self._is_told = True
         if said.get("code") == _BROKEN_CALL:
@@ -334,7 +334,10 @@ def _params(block: Block) -> dict[str, Any]:
 
 
 def _ended(turn: str, entries: Sequence[Entry]) -> tuple[int, TurnEnded] | None:
-    """Where and how the turn ended; one that a program took over goes on."""
+    """Return the block number and the event of the turn's end; None while the turn runs.
+
+    A program that takes a turn over reopens it.
+    """
     ended: tuple[int, TurnEnded] | None = None
     for entry in entries:
         block = entry.block

@@ -56,7 +56,7 @@ def _width(char: str) -> int:
 
 
 def columns(text: str) -> int:
-    """How many columns a text takes."""
+    """Return the number of terminal columns of a text."""
     if text.isascii():
         return len(text)
     return sum(map(_width, text)) + _widened(text)
@@ -104,7 +104,7 @@ def _widened(text: str) -> int:
 
 
 def _fit(text: str, start: int, room: int) -> int:
-    """Where the row that begins at `start` ends."""
+    """Return the end of the row that begins at `start`."""
     end = min(start + room, len(text))
     while (over := columns(text[start:end]) - room) > 0 and end - start > 1:
         end -= (over + 1) // 2
@@ -119,7 +119,7 @@ def _fit(text: str, start: int, room: int) -> int:
 
 
 def _joint(text: str, start: int, end: int) -> int:
-    """Where to break a word that does not fit: behind one of its joints, or else anywhere."""
+    """Return the offset at which to break a word that is too long: behind a joint, else `end`."""
     for at in range(end, start + (end - start) // 2, -1):
         if text[at - 1] in _JOINTS and text[at] not in _JOINTS:
             return at
@@ -134,7 +134,7 @@ def _slice(row: Row, start: int, end: int) -> Iterator[Bit]:
         start, end = start - len(text), end - len(text)
 
 
-# --- Text of unknown origin, made safe to show: nothing in it steers a terminal ---
+# --- Untrusted text, made safe to show: no control sequence reaches the terminal ---
 #
 #     ESC [ 3 1 m      ␛[31m         controls, as their pictures
 #     U+009B           ⟨U+009B⟩      controls beyond ASCII
@@ -172,7 +172,7 @@ def _picture(found: re.Match[str]) -> str:
     return chr(_PICTURES + ord(char)) if char < " " else f"⟨U+{ord(char):04X}⟩"
 
 
-# --- Text that somebody decides by, shown so that nothing in it is out of sight ---
+# --- Text that a person approves, shown with every invisible character made visible ---
 #
 #     U+200B          ⟨U+200B⟩            what takes no room, or covers its neighbours
 #     60 blanks       ⟨60 blanks⟩         what pushes the rest aside

@@ -120,12 +120,12 @@ class Keyboard:
         )
 
     async def line(self) -> str:
-        """What was typed; `EOFError` for Ctrl-D, `KeyboardInterrupt` for Ctrl-C on an empty row."""
+        """Return the line typed; raise `EOFError` on Ctrl-D, `KeyboardInterrupt` on Ctrl-C."""
         return await self._session.prompt_async(_PROMPT)
 
 
 class KeptHistory(FileHistory):
-    """What was typed, in a file; a disk that is full is no reason to stop."""
+    """History of typed lines in a file; errors of writing are ignored, as on a full disk."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):
@@ -155,7 +155,7 @@ class ChatCompleter(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """What the text before the cursor may become."""
+        """Yield the completions of the text before the cursor."""
         head, blank, rest = document.text_before_cursor.partition(" ")
         if not head.startswith("/"):
             return

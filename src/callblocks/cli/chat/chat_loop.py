@@ -90,7 +90,7 @@ class ChatLoop:
                     await self._guard(self._prompt(prompt))
 
     async def _line(self) -> str | None:
-        """What was typed; None once the person leaves."""
+        """Return the line typed; None once the person leaves."""
         try:
             return await self._read()
         except EOFError:
@@ -105,7 +105,7 @@ class ChatLoop:
             raise click.exceptions.Exit(INTERRUPTED) from None
 
     async def _guard(self, doing: Awaitable[None]) -> None:
-        """What goes wrong with it is one line."""
+        """Await it, and print an error as one line."""
         try:
             await doing
         except CallblocksError as error:

@@ -1,4 +1,4 @@
-"""Where turns are shown to a person: a screen for each, and what is to be said below it."""
+"""Screens that show turns to a person: one for each turn, and a summary below it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _set(handle: int, shown: bool) -> bool:
     return before
 
 
-# --- Where turns are shown to a person: a screen for each, and what is to be said below it ---
+# --- Screens that show turns to a person: one for each turn, and a summary below it ---
 
 
 class ChatScreen:
@@ -140,7 +140,7 @@ class ChatScreen:
         return ended
 
     def _quiet(self) -> AbstractContextManager[None]:
-        """What is typed while a person watches does not get among what is drawn."""
+        """Turn the terminal's echo off, so that typed characters do not mix with the output."""
         return echoing(False) if self.paper.terminal else nullcontext()
 
 

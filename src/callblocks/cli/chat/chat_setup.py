@@ -1,4 +1,4 @@
-"""Where a chat takes place: the model, the tools, the policy and the store, as options say.
+"""Setup of a chat from options: the model, the tools, the policy and the store.
 
 --model scripted            calls in every dialect are read: its scripts have them all
 --model http://…#name       the model is taught the dialect of its family; every one is read
@@ -172,7 +172,7 @@ def _has_office(workspace: str) -> bool:
     return is_office(Path(workspace, FOLDER))
 
 
-# --- Where a chat takes place: the model, the tools, the policy and the store, as options say ---
+# --- Setup of a chat from options: the model, the tools, the policy and the store ---
 
 
 class ChatSetup:
@@ -282,7 +282,7 @@ class ChatSetup:
 
     @property
     def model_settings(self) -> list[str]:
-        """What was set about the model, one in a line; what was not is as the server has it."""
+        """Return the model's settings, one in a line; unset ones are left to the server."""
         return [shown_setting(name, self._options) for name in SETTINGS]
 
     def talk_in(self, dialect: str, name: str) -> Session:

@@ -186,12 +186,12 @@ def ended_rows(ended: TurnEnded, outcomes: list[Outcome], folder: str, width: in
 
 
 def left_events(entries: Iterable[Entry], turn: str | None) -> list[TurnEvent]:
-    """What happened in a turn so far, but for its start and its end; nothing without a turn."""
+    """Return the events of a turn so far, without its start and end; none without a turn."""
     if turn is None:
         return []
     events = replayed(entry for entry in entries if entry.block.turn_id == turn)
     found = [_apart(event) for event in events if not isinstance(event, TurnBegan | TurnEnded)]
-    # What the model says now begins a line of its own.
+    # New text of the model begins on a new line.
     return [*found, Said(text="\n")] if found else []
 
 

@@ -51,7 +51,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class RecordingOptions(TypedDict):
-    """What `recording_options` give to a command."""
+    """Values that `recording_options` pass to a command."""
 
     timeline: str | None
     store: str | None
@@ -103,12 +103,12 @@ class Recording:
 
     @property
     def place(self) -> str:
-        """Where it is written, in words."""
+        """The timeline, turn and store of the recording, in words."""
         return f"{self._recorder.timeline.name}, {self.turn} ({self._place})"
 
     @property
     def is_asked(self) -> bool:
-        """Whether there is something of the person to write down."""
+        """True if there is a prompt or a file of the person to record."""
         return bool(self._asked.prompt or self._asked.files)
 
     def tainted(self, registry: Registry) -> tuple[str, ...]:
@@ -199,9 +199,9 @@ class Recording:
 def open_recording(
     options: RecordingOptions, root: Root | None = None
 ) -> Generator[Recording | None]:
-    """What writes a run down; nothing where no timeline is named. `root` is the workspace.
+    """Open the recording of a run; None if no timeline is named. `root` is the workspace.
 
-    Nothing is written before `open_turn`: where nothing runs, only the tools are wanted.
+    Nothing is written before `open_turn`: a run without calls only needs the recording's tools.
     """
     if (name := options["timeline"]) is None:
         for option in ("prompt", "attach", "skills"):
@@ -239,9 +239,9 @@ def given_skills(folder: str | None) -> Skills | None:
 
 
 class Prose(msgspec.Struct, frozen=True):
-    """What the model said `before` each call without a result, by its id, and `after` them.
+    """Prose of the model `before` each call without a result, by its id, and `after` them.
 
-    What stands before a call that has a result goes on to the next one without.
+    Prose before a call that has a result is added to that of the next call without one.
     """
 
     before: dict[str, str]
@@ -278,7 +278,7 @@ class Transcript:
 
     @property
     def broken(self) -> list[Malformed | Problem]:
-        """What began like a call and is none, and what has its form and was not read."""
+        """Return the malformed calls, and the problems of unread calls."""
         found = (event for event in self._events if isinstance(event, Malformed | Problem))
         return [one for one in found if isinstance(one, Malformed) or one.code == "unread-call"]
 
@@ -294,7 +294,7 @@ class Transcript:
         ]
 
     def prose(self) -> Prose:
-        """What the model said around the calls that have no result, without its reasoning."""
+        """Return the prose around the calls that have no result, without reasoning."""
         before: dict[str, str] = {}
         parts: list[str] = []
         said: list[str] = []

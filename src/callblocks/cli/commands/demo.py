@@ -217,7 +217,7 @@ def _redirect_file(address: str, state: Path) -> str:
 
 
 def _has_display() -> bool:
-    """Whether a browser has a screen to open on; one in the terminal would be in the way."""
+    """Return whether a graphical browser can open; one in the terminal would hide the output."""
     if sys.platform in ("win32", "darwin"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
@@ -241,18 +241,18 @@ _POINTS = 3000
 
 
 class DemoPlace(msgspec.Struct, frozen=True):
-    """Where the demo is; the workspace is not below the state, which no call can see."""
+    """Folders of the demo; the workspace is outside of the state, which no call can see."""
 
     folder: Path
 
     @property
     def state(self) -> Path:
-        """What the server keeps."""
+        """The state folder of the server."""
         return self.folder / "state"
 
     @property
     def workspace(self) -> Path:
-        """What the model works on."""
+        """The workspace of the model."""
         return self.folder / "workspace"
 
     def prepare(self) -> None:

@@ -76,7 +76,7 @@ def command(
 
 
 class _Demands(TypedDict):
-    """What a grammar demands."""
+    """Constraints of a grammar."""
 
     calls: Calls | None
     tool: str | None

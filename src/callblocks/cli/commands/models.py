@@ -200,7 +200,7 @@ def _rows(one: Listed, width: int) -> list[Row]:
 
 
 def _state(one: Listed) -> list[Bit]:
-    """What is to be known of the server of a model."""
+    """Return the state of a model's server: its models, or why they are unknown."""
     from callblocks.core.text import close_to, listed
 
     if one.missing:
@@ -284,9 +284,9 @@ _ROUNDS = 3
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of it.
+    """The result of a trial.
 
-    `mode` is the one in which the model is asked in the end: what `auto` came to. `dialect` is that
+    `mode` is the mode in which the model is called, once `auto` is resolved. `dialect` is that
     of the first call, `native` for one in the API's own form and "" where none came. `ran` says
     whether a call ran, `used` whether the answer has its result. `first_seconds` is the time to the
     first call or word, `seconds` to the end. `broken` are the codes of calls that could not be
@@ -308,7 +308,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ok(self) -> bool:
-        """Whether a call came and ran, and the turn came to an answer."""
+        """True if a call ran and the turn was answered."""
         return self.ran and self.status == "answered"
 
 

@@ -182,7 +182,7 @@ def _mail_line(message: Json) -> Line:
 
 
 def _moment(date: str) -> str:
-    """When a mail was written, by the clock of the one who wrote it."""
+    """Return the date and time of a mail in the sender's time zone."""
     from email.utils import parsedate_to_datetime
 
     try:
@@ -254,7 +254,7 @@ def _events(office: Office, calendar_id: str, token: str, since: str = "") -> Pa
 
 
 def _next_starts(office: Office, calendar_id: str, today: str) -> dict[str, Json]:
-    """When what is still to come starts next, by the ids of events and series."""
+    """Return the next start of each event or series that is still to come, by its id."""
     starts: dict[str, Json] = {}
     for one in _events(office, calendar_id, "", f"{today}T00:00:00Z").items:
         starts.setdefault(one.get("recurringEventId") or one["id"], one.get("start", {}))

@@ -110,7 +110,7 @@ def _explained(parser: Parser, options: ReadingOptions, paper: Paper) -> Explain
 
 
 def _advice(options: ReadingOptions) -> str:
-    """What would let `auto` take something without a marker for a call, if it was not given."""
+    """Name the missing options with which `auto` could read a bare call, or return ""."""
     ways = {"--tools": tuple(options["tools"]), "--model-hint": dialect_of(options["model_hint"])}
     missing = [way for way, given in ways.items() if not given]
     if not missing or AUTO not in options["dialect"]:

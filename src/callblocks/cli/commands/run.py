@@ -57,7 +57,7 @@ __all__ = ("command",)
 
 
 class RunOptions(ReadingOptions, DecidingOptions, RecordingOptions, WorkplaceOptions):
-    """What the options of reading, deciding, recording and the workplace give together."""
+    """Values of the options of reading, deciding, recording and the workplace."""
 
 
 @click.command(
@@ -173,7 +173,7 @@ def _conclude(run: CallsRun, policy: Policy, paper: Paper, *, explain: bool, dry
 
 
 def _told(recording: Recording, answered: int) -> Iterator[str]:
-    """Where it was written down, and what was not."""
+    """Yield a line about the place of the recording, and one about calls left out of it."""
     if recording.written:
         yield f"recorded in {recording.place}"
     if answered:

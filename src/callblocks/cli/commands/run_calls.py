@@ -125,7 +125,7 @@ def perform(
 def _in_loop(
     loop: asyncio.AbstractEventLoop, begin: Callable[[Judged], None], listen: Listener
 ) -> Listener:
-    """What a tool says in its own thread is shown by the one that draws."""
+    """Return a listener that passes progress from a tool's thread to the event loop."""
 
     def pass_on(progress: Progress) -> None:
         if isinstance(progress, Judged):
@@ -251,7 +251,7 @@ class QuotedCalls:
 
 
 class CallsRun:
-    """What is read, judged and run; `judged` and `outcomes` are in the order it happened."""
+    """One run: reads, judges and runs calls; `judged` and `outcomes` are in order of time."""
 
     def __init__(
         self,
@@ -287,7 +287,7 @@ class CallsRun:
 
     @property
     def stopped(self) -> bool:
-        """Whether the person stopped it."""
+        """True if the person stopped the run."""
         return self._turn.stopped
 
     def read(self, file: str, options: ReadingOptions) -> QuotedCalls:

@@ -76,7 +76,7 @@ def export_timeline(name: str, store: str | None, form: str, output: str | None)
 
 
 class _Lost(NamedTuple):
-    """What cannot be exported: blocks that cannot be read, and gaps."""
+    """Losses of an export: unreadable blocks, and gaps."""
 
     damaged: list[int]
     missing: list[tuple[int, int]]

@@ -68,7 +68,7 @@ class PromptInput(msgspec.Struct, frozen=True):
 
 
 def asked(prompt: str | None, paths: Iterable[str]) -> PromptInput:
-    """What was asked; files of one name, and such as cannot be attached, are a `Fault`."""
+    """Return the prompt and its files; duplicate names and unusable files raise `Fault`."""
     files: dict[str, AttachedFile] = {}
     for path in paths:
         file = _option(path)
@@ -108,7 +108,7 @@ def attached(path: str) -> AttachedFile:
 
 
 class ModelOptions(TypedDict):
-    """What `model_options` give; None is what the config file says, or the server."""
+    """Values of `model_options`; None leaves a setting to the config file or the server."""
 
     system: str | None
     temperature: float | None
@@ -162,7 +162,7 @@ def _key(name: str) -> str:
 
 
 def overrides_of(options: ModelOptions) -> Overrides:
-    """What the options say to the server of a model."""
+    """Return the settings of a model that the options override."""
     from callblocks.models.config import Overrides
 
     return Overrides(
@@ -199,7 +199,7 @@ class ModelSpec(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """What the word may become."""
+        """Return the completions of a word."""
         return [CompletionItem(word) for word in model_words() if word.startswith(incomplete)]
 
 
@@ -229,7 +229,7 @@ class PlaceOptions(PolicyOptions, WorkplaceOptions, ModelOptions):
 
 
 class ChatOptions(PlaceOptions):
-    """What `chat_options` give; `model` is None where none was named."""
+    """Values of `chat_options`; `model` is None if none was named."""
 
     model: str | None
 

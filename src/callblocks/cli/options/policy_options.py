@@ -1,4 +1,4 @@
-"""Options that say which calls may run; none of them given, none does."""
+"""Policy options. Without any, nothing runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class PolicyOptions(TypedDict):
-    """What `policy_options` give to a command."""
+    """Values that `policy_options` pass to a command."""
 
     ask: bool
     allow: tuple[str, ...]
@@ -34,7 +34,7 @@ class PolicyOptions(TypedDict):
 
 
 class DecidingOptions(PolicyOptions):
-    """What `deciding_options` give to a command."""
+    """Values that `deciding_options` pass to a command."""
 
     tainted: bool
 

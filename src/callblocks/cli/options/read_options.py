@@ -125,7 +125,7 @@ reasoning_option = click.option(
 
 
 class ReadingOptions(TypedDict):
-    """What `reading_options` give to a command."""
+    """Values that `reading_options` pass to a command."""
 
     dialect: tuple[str, ...]
     tools: Tools
@@ -207,7 +207,7 @@ def _check_thought(options: ReadingOptions) -> None:
 
 
 def named(dialects: Sequence[str]) -> str | list[str]:
-    """What a parser takes for the names that were given."""
+    """Return the parser's `dialect` argument for the names given; `auto` must stand alone."""
     if AUTO not in dialects:
         return list(dict.fromkeys(dialects))
     if len(set(dialects)) > 1:

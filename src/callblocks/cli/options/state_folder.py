@@ -1,8 +1,8 @@
-"""Where approvals, the journal, timelines and kept files are: outside of every workspace.
+"""The state folder: approvals, the journal, timelines and kept files, outside of any workspace.
 
     $CALLBLOCKS_HOME, or $XDG_STATE_HOME/callblocks, or ~/.local/state/callblocks
 
-Only the person whose they are may read them.
+Only their owner may read them.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def existing(store: Store, name: str) -> Head:
 
 
 def shown_store(target: str | None) -> str:
-    """What a store is called in messages."""
+    """Return the name of a store for messages, without a password."""
     if target is None:
         return str(state_folder() / TIMELINES)
     return _without_password(target, target)

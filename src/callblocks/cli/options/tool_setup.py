@@ -146,7 +146,7 @@ _OFFICE = "CALLBLOCKS_OFFICE"
 
 
 class WorkplaceOptions(TypedDict):
-    """What `workplace_options` give to a command."""
+    """Values that `workplace_options` pass to a command."""
 
     workspace: str
     office: str

@@ -65,7 +65,7 @@ _LONG = 3
 
 
 def question_rows(question: Question, width: int) -> list[Row]:
-    """Why it is asked, what would change, and every argument that is given, as it is."""
+    """Return the reason of a question, the preview of the change, and all arguments given."""
     head: Row = (
         ("warning", f"{visible_line(question.call.name)} wants to run"),
         ("plain", f": {visible_line(question.reason)}"),
@@ -105,7 +105,7 @@ def prompt_line(question: Question, width: int) -> str:
 
 
 def choice_rows(tool: str, width: int, *, more: int = 0, defaults: int = 0) -> list[Row]:
-    """What may be answered, in words; `more` rows and `defaults` are not shown yet."""
+    """Return the possible answers; `more` rows and `defaults` are not shown yet."""
     choices = [("n", "no"), ("n WHY", "no, and why")]
     if more > 0:
         choices.append(("v", f"show {_more(more)}, before you can say yes"))
@@ -122,7 +122,7 @@ def choice_rows(tool: str, width: int, *, more: int = 0, defaults: int = 0) -> l
 
 
 def unseen_row(more: int) -> Row:
-    """Why a yes does not count yet."""
+    """Return the reason why a yes does not count yet."""
     words = f"Not yet: this call has {_more(more)}, and a yes is to all of it; v shows the rest."
     return (("warning", f"{_INDENT}{words}"),)
 
@@ -132,7 +132,7 @@ def _more(count: int) -> str:
 
 
 def _taint(sources: tuple[str, ...], width: int) -> list[Row]:
-    """Where the input comes from, if not from the person."""
+    """Return the untrusted sources of the input."""
     if not sources:
         return []
     *others, last = map(exact_line, sources)
@@ -263,7 +263,7 @@ async def _readable(handle: int) -> None:
 
 
 def read_answer(line: str) -> Answer | None:
-    """What a line means; `None` for one that means nothing."""
+    """Parse the line of an answer; `None` if it is not one."""
     word, _, rest = line.strip().partition(" ")
     match word.lower():
         case "y" | "yes":

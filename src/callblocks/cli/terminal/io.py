@@ -118,12 +118,12 @@ def pieces(path: str, advance: Callable[[int], object] | None = None) -> Iterato
 
 
 def name_of(path: str) -> str:
-    """What a path is called in messages."""
+    """Return the name of a path for messages."""
     return "standard input" if path == STDIN else path
 
 
 def streams(path: str) -> bool:
-    """Whether the text may come slowly: from a pipe or a person, not from a file."""
+    """Return whether the text may arrive slowly: from a pipe or a person, not a regular file."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode if path == STDIN else os.stat(path).st_mode
     except (OSError, ValueError, AttributeError):
@@ -171,7 +171,7 @@ def file_heading(path: str, *, first: bool) -> list[Row]:
     return [row, ()] if first else [(), row, ()]
 
 
-# --- Where a command writes a file that somebody named ---
+# --- The output file of a command ---
 #
 #     a file, or nothing yet    written beside it, and in its place when it is whole
 #     a link to a file          the same with the file that it leads to; the link stays
@@ -182,7 +182,7 @@ def file_heading(path: str, *, first: bool) -> list[Row]:
 
 @contextmanager
 def open_output(path: str | None) -> Generator[BinaryIO]:
-    """Where to write; without a path it is standard output."""
+    """Open the output file; without a path, standard output."""
     found = None if path is None else _found(path)
     if path is None or (found is not None and _is_stdout(found)):
         yield sys.stdout.buffer
@@ -195,7 +195,7 @@ def open_output(path: str | None) -> Generator[BinaryIO]:
 
 
 def _found(path: str) -> os.stat_result | None:
-    """What is there, at the end of all links."""
+    """Return the status of a path, with links followed; None if nothing is there."""
     try:
         return os.stat(path)
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """A text as a chat shows it: prose, and calls with their results in groups.
 
-Fed events, a chat holds what may still change: a line that is not over, a group that the next
-call may join, and all from a pending call on, whose result may come later. What is settled can
-be drawn for good.
+A chat is fed events. It holds back everything that a later event may change: an unfinished line, a
+group that the next call may join, and everything from a pending call on, whose result may come
+later. Items that no later event can change are settled, and are drawn once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BY_ID = -1
 
 _VALIDATION = "chat-blocks.validation"
 _DISPLAY = "chat-blocks"
-# What a positional dialect gives before a tool is known; an empty half of it says nothing.
+# The input keys of a positional call whose tool is not declared; an empty value is not shown.
 _RAW_INPUT = {"args", "body"}
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -53,9 +53,9 @@ class BrokenBlock(msgspec.Struct, frozen=True):
 
 
 class Speaker(msgspec.Struct, frozen=True):
-    """Who says what follows, where several speak; "" is all of them together.
+    """The speaker of the items that follow, in a team; "" is the team as a whole.
 
-    `fault` is why they say no more.
+    `fault` is the reason why the speaker's turn failed.
     """
 
     name: str
@@ -68,7 +68,7 @@ _Held: TypeAlias = Part | ThoughtLine | BrokenBlock | Speaker
 
 
 class Chat:
-    """Takes events; `settle` hands out what will not change, `items` is what still may."""
+    """Groups events into items; `settle` hands out the final ones, `items` returns the others."""
 
     def __init__(self) -> None:
         self._held: list[_Held] = []
@@ -81,7 +81,7 @@ class Chat:
 
     @property
     def items(self) -> list[Item]:
-        """What still may change, as it is now."""
+        """Return the items that may still change, in their current state."""
         return _grouped(self._held)
 
     def feed(self, events: Iterable[Event | Speaker]) -> None:
@@ -90,7 +90,7 @@ class Chat:
             self._take(event)
 
     def settle(self) -> list[Item]:
-        """Hand out what no later event can touch."""
+        """Hand out the items that no later event can change."""
         end = len(self._held)
         while end and _is_open(self._held[end - 1]):
             end -= 1
@@ -101,14 +101,14 @@ class Chat:
         return self._hand_out(end)
 
     def give_up(self) -> list[Item]:
-        """Hand out the first thing held, although it may still change."""
+        """Hand out the first item held, although it may still change."""
         end = 1
         while end < len(self._held) and _in_group(self._held[end]):
             end += 1
         return self._hand_out(end)
 
     def close(self) -> list[Item]:
-        """Hand out all that is left."""
+        """Hand out all remaining items."""
         return self._hand_out(len(self._held))
 
     def _hand_out(self, count: int) -> list[Item]:
@@ -220,7 +220,7 @@ def _in_group(part: _Held) -> bool:
 
 
 def _is_open(part: _Held) -> bool:
-    """Whether the last thing held may still grow: a group, or a line without its end."""
+    """Return whether the last part held may still grow: a call in a group, or an unended line."""
     if isinstance(part, str | ThoughtLine):
         text = part if isinstance(part, str) else part.text
         return not text.endswith("\n") or not text.strip()
@@ -234,5 +234,5 @@ def _group_start(held: Sequence[_Held], at: int) -> int:
 
 
 def _grouped(held: Sequence[_Held]) -> list[Item]:
-    # `group` passes on what it does not know, as it does with prose.
+    # `group` passes items of unknown types through, as it does with prose.
     return cast("list[Item]", group(cast("Sequence[Part]", held)))

@@ -64,12 +64,12 @@ class GroupedCall(msgspec.Struct, frozen=True):
 
     @property
     def verdict(self) -> Verdict | None:
-        """Who or what kept the call from running, and why."""
+        """The person or the rule that kept the call from running, and the reason."""
         return verdict_of(self.result or "") if self.failed else None
 
     @property
     def pending(self) -> bool:
-        """Whether the call still runs."""
+        """True while the call has neither a result nor a failure."""
         return self.result is None and not self.failed
 
 

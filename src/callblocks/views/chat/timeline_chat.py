@@ -1,10 +1,10 @@
-"""A timeline as a chat: what was said, and the calls between with what came of them.
+"""A timeline as a chat: messages, and the calls between them with their results.
 
     Message("user", …)    Batch([ShownCall, ShownCall])    Message("assistant", …)
 
-Calls with nothing said between them are one batch. A result finds its call by turn and id,
-wherever it stands. What is hidden from the model is not hidden from a person. A block that
-makes no sense here is left out: the raw view has it.
+Calls with no message between them are one batch. A result is matched to its call by turn and id,
+wherever it stands. Blocks that are hidden from the model are shown to a person. A block that
+cannot be interpreted is left out; the raw view has it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = (
     "why",
 )
 
-# --- How a turn ended, in one line, from what its record says ---
+# --- The end of a turn in one line, from the record of the turn ---
 #
 # ✗ failed: model_unreachable: no connection to 127.0.0.1:9
 # ✗ limited: round_limit: the model was asked as often as it may be
@@ -55,7 +55,7 @@ _STOPPED = "stopped"
 
 
 def ending_words(meta: dict[str, Any]) -> str:
-    """How the turn of a record ended; nothing for one that was answered."""
+    """Return one line about the end of a turn, from its record; "" if it was answered."""
     status = _text(meta, "status") or "failed"
     if status == "answered":
         return ""
@@ -66,7 +66,7 @@ def ending_words(meta: dict[str, Any]) -> str:
 
 
 def why(status: str, code: str, message: str) -> str:
-    """The reason of an end; a code that only says the status again is left out."""
+    """Return the reason of an end; a code that only repeats the status is left out."""
     return ": ".join(word for word in (code, message) if word and word != status)
 
 
@@ -77,8 +77,7 @@ def _text(meta: dict[str, Any], name: str) -> str:
 
 # --- Files on a timeline: a digest that names one, and the content block at its path ---
 #
-# What is a digest is said by the meta of the block: a tool's own JSON that looks like one is not
-# taken for it.
+# The meta of a block marks it as a digest: JSON of a tool that only looks like one does not count.
 
 
 class ShownFile(msgspec.Struct):
@@ -133,13 +132,13 @@ class Files:
 
 
 def read_digest(block: Block) -> dict[str, Any] | None:
-    """What a digest says; None where the block is none."""
+    """Return the fields of a digest; None if the block is no digest."""
     said = read_object(block) if block.meta.get("role") == "digest" else {}
     return said if isinstance(said.get("artifact_path"), str) else None
 
 
 def read_object(block: Block) -> dict[str, Any]:
-    """The JSON object that a block holds; an empty one where it holds none."""
+    """Return the JSON object that a block holds; an empty one if it holds none."""
     if block.mime != "application/json":
         return {}
     try:
@@ -149,19 +148,19 @@ def read_object(block: Block) -> dict[str, Any]:
     return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
 
 
-# --- A call on a timeline as a chat shows it: one line, and what came of it ---
+# --- A call on a timeline as a chat shows it: one line, and its results ---
 #
 # Result blocks and notices are taken in any order. The digest of a file is no result, and a failure
-# is told once.
+# is shown once.
 
 _ERRORS = ("tool_call_error", "tool_result_error")
 _RUNTIME_ERROR, _NO_ERROR = "Runtime error: ", "Runtime error: none"
 
 
 class ShownCall(msgspec.Struct):
-    """A call in one line, and what came of it; `result` is None while nothing came.
+    """A call in one line, and its results; `result` is None while there is none.
 
-    `approved` is whether it ran because a person said yes.
+    `approved` is true if the call ran because a person approved it.
     """
 
     seq: int
@@ -177,7 +176,7 @@ class ShownCall(msgspec.Struct):
 
 
 class Results:
-    """Puts result blocks and notices where they belong in a shown call."""
+    """Puts result blocks and notices into the fields of a shown call."""
 
     def __init__(self, call: ShownCall) -> None:
         self._call = call
@@ -185,7 +184,7 @@ class Results:
         call.files = self._files.all
 
     def take(self, block: Block) -> None:
-        """Take a result, a digest or a notice of the call, or what a person answered about it."""
+        """Take a result, a digest or a notice of the call, or a person's answer to its approval."""
         if block.type == "timeline.approval":
             self._answered(block)
         elif block.type == "react.notice":
@@ -233,7 +232,7 @@ def _words(notice: dict[str, Any]) -> str:
 
 
 def read_call(entry: Entry) -> ShownCall:
-    """The call of a block, without what came of it."""
+    """Return the call of a block, without its results."""
     said = read_object(entry.block)
     name, params = said.get("tool_id"), said.get("params")
     name = name if isinstance(name, str) and name else entry.block.tool_id or "call"
@@ -241,7 +240,7 @@ def read_call(entry: Entry) -> ShownCall:
     return ShownCall(entry.seq, name, show_call(name, known)[0])
 
 
-# --- A timeline as a chat: what was said, and the calls between with what came of them ---
+# --- A timeline as a chat: messages, and the calls between them with their results ---
 
 Who: TypeAlias = Literal["user", "assistant"]
 LONGEST = 20_000
@@ -251,16 +250,16 @@ _NAMES: dict[Who, str] = {"user": "User", "assistant": "Assistant"}
 
 
 class Batch(msgspec.Struct):
-    """Calls with nothing said between them."""
+    """Consecutive calls, with no message between them."""
 
     turn: str
     calls: list[ShownCall]
 
 
 class Message(msgspec.Struct):
-    """What somebody said, and the files they gave.
+    """A message of the person or a model, and the files attached to it.
 
-    `member` is who of a team said it, and `is_cut` whether it broke off.
+    `member` names the member of a team that wrote it; `is_cut` is true if the message broke off.
     """
 
     seq: int
@@ -274,12 +273,12 @@ class Message(msgspec.Struct):
 
     @property
     def name(self) -> str:
-        """Who said it, for a heading."""
+        """The name of the author, for a heading."""
         return self.member or _NAMES[self.who]
 
 
 class Lost(msgspec.Struct):
-    """A block that cannot be read any more, or some that are missing; `words` say which."""
+    """An unreadable block, or a gap where blocks are missing; `words` say which."""
 
     seq: int
     turn: str
@@ -287,7 +286,7 @@ class Lost(msgspec.Struct):
 
 
 class TurnEnded(msgspec.Struct):
-    """The end of a turn that was not answered; `words` say how it ended, and why."""
+    """The end of a turn that was not answered; `words` give its status and the reason."""
 
     seq: int
     turn: str
@@ -295,7 +294,7 @@ class TurnEnded(msgspec.Struct):
 
 
 class ThoughtEntry(msgspec.Struct):
-    """What a model thought before it said something or called."""
+    """The reasoning of a model before a message or a call."""
 
     seq: int
     turn: str
@@ -306,7 +305,7 @@ ShownItem: TypeAlias = Message | Batch | Lost | TurnEnded | ThoughtEntry
 
 
 def shown(entries: Iterable[Entry], *, thoughts: bool = False) -> list[ShownItem]:
-    """A timeline, or a part of one, as a chat; with what the model thought, if asked for."""
+    """Return a timeline, or a part of one, as a chat; with `thoughts`, include the reasoning."""
     chat = _Chat(thoughts)
     for entry in entries:
         chat.take(entry)
@@ -314,7 +313,10 @@ def shown(entries: Iterable[Entry], *, thoughts: bool = False) -> list[ShownItem
 
 
 def grouped(batch: Batch) -> CallGroup:
-    """A batch as the chat of a text draws it; files are a result where there is no other."""
+    """Return a batch as the group of calls that a chat draws.
+
+    Without any other result, the files of a call stand for its result.
+    """
     return CallGroup(
         [
             GroupEntry(
@@ -370,7 +372,7 @@ class _Chat:
         self.items.append(said)
 
     def _think(self, entry: Entry) -> None:
-        """What was thought is kept with the call, and came before what was said before the call."""
+        """Insert the reasoning of a call block before the message that precedes the call."""
         block = entry.block
         reasoning = block.meta.get("reasoning")
         if not self._thoughts or not isinstance(reasoning, str) or not reasoning.strip():
@@ -385,14 +387,14 @@ class _Chat:
             self.items.append(TurnEnded(entry.seq, entry.block.turn_id, words))
 
     def _lose(self, entry: Entry) -> None:
-        """Nobody knows of which turn it was: it stands in the one before."""
+        """Add a lost block to the turn before it: its own turn is unknown."""
         gap = gap_of(entry)
         words = missing_words(*gap) if gap else f"block {entry.seq} cannot be read"
         turn = self.items[-1].turn if self.items else ""
         self.items.append(Lost(entry.seq, turn, f"{words[0].upper()}{words[1:]}."))
 
     def _attach(self, entry: Entry) -> None:
-        """The files of a turn stand where the first of them came."""
+        """Put all files of a turn where the first of them came."""
         block = entry.block
         if _member(block):
             # What a member of a team said is no file of the person.
@@ -417,6 +419,6 @@ class _Chat:
 
 
 def _member(block: Block) -> str:
-    """Who of a team wrote a block; nobody where there is no team."""
+    """Return the member of a team that wrote a block; "" without a team."""
     member = block.meta.get("member")
     return member if isinstance(member, str) else ""

@@ -166,9 +166,9 @@ def _complete(tool_name: str, result: object, error: str | None) -> tuple[str, T
 
 
 def _find_pending(text: str, tool_name: str, call_id: str | None) -> int | None:
-    """Find where the call's line ends in the last pending block that is meant.
+    """Find the end of the call's line in the last pending block of that id or tool.
 
-    Without an id, blocks that have one are left alone: they wait for theirs.
+    Without an id, blocks that have one are skipped: their results come with their ids.
     """
     # The whole name counts: `read` does not complete a pending `read_file(…)`.
     name = escape_name(tool_name)
@@ -187,7 +187,7 @@ def _last_pending(text: str, start: str) -> int:
     return 0
 
 
-# --- Chat text of old, in today's form: one `<tool>` block for a call and its result ---
+# --- Legacy chat text, converted to one `<tool>` block for a call and its result ---
 #
 # 🔧 **Tool Call:** `save_file(file_name=a.py)`         <tool>save_file(file_name=a.py)
 # ✅ **`save_file` result:**                            ok</tool>
@@ -222,17 +222,17 @@ def normalize_legacy(text: str) -> str:
 #
 #     chat = ChatText()
 #     chat.feed(event)
-#     chat.text                   what is said so far
+#     chat.text                   the text so far
 #     chat.members                the same for each member of a team; `text` is their consensus
 #
 # A result goes into the block of its own call, wherever that stands. Every `<tool>` in the text is
-# ours: prose is escaped. What is said in another round is another paragraph.
+# ours: prose is escaped. Prose of another round is another paragraph.
 
 _CUT = Failure(code="cancelled", message="the turn ended before this call did")
 
 
 class ChatText:
-    """Takes the events of a turn; `trace` has what happened to its calls."""
+    """Writes the events of a turn as chat text; `trace` records the steps of its calls."""
 
     def __init__(self) -> None:
         self.trace = ToolTrace()
@@ -241,12 +241,12 @@ class ChatText:
 
     @property
     def text(self) -> str:
-        """What the one who answers said, or all of a team together."""
+        """The text of the single model, or the consensus of a team."""
         return self._texts[""].text
 
     @property
     def members(self) -> dict[str, str]:
-        """What each member of a team said."""
+        """The text of each member of a team, by name."""
         return {name: text.text for name, text in self._texts.items() if name}
 
     def feed(self, event: TurnEvent) -> None:
@@ -264,7 +264,7 @@ class ChatText:
                 pass
 
     def close(self) -> None:
-        """No more events come: a call that still waits gets no result."""
+        """End the text: a call that is still pending gets no result."""
         for id, (_, block) in list(self._pending.items()):
             self._end(CallEnded(outcome=Outcome(id=id, name=block.name, error=_CUT)))
 
@@ -339,7 +339,7 @@ class _Text:
 
 
 def _words(event: CallEnded) -> str | None:
-    """Why a call failed; what a text itself carried stays in its own words."""
+    """Return the error of a call, or None; an error that the text carried has no code."""
     error = event.outcome.error
     if error is None:
         return None

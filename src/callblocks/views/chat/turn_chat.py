@@ -1,10 +1,10 @@
-"""What happens in a turn as a parser would say it, so that `views.chat.Chat` shows it.
+"""Turn events converted to parser events, so that `views.chat.Chat` can show a turn.
 
     turn = TurnChat()
     chat.feed(turn.feed(event))
 
-A call that is being written is known by its key, and what came of it by its id. Members of a team
-speak side by side, but are shown one after the other, each below its name.
+A call is identified by its key while it is being written, and its outcome by the call's id. Members
+of a team write concurrently, but are shown one after the other, each below its name.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ _NOWHERE = (0, 0)
 
 
 class TurnChat:
-    """Takes the events of a turn. Of several who speak, one has the floor.
+    """Converts the events of a turn. Of several members, one has the floor.
 
-    The others wait until that one is done, or until they have a question to the person.
+    The events of the others are queued until that member is done, or until one of them has an
+    approval question for the person.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class TurnChat:
         self._spoken: dict[str, type[Said | Thought]] = {}
 
     def feed(self, event: TurnEvent) -> list[Shown]:
-        """What is to be shown now."""
+        """Take an event; return the events that can be shown now."""
         if shown := _shown(event):
             self._waiting.setdefault(event.member, []).extend([*self._apart(event), *shown])
         match event:
@@ -75,7 +76,7 @@ class TurnChat:
         return self._flush()
 
     def _apart(self, event: TurnEvent) -> list[Shown]:
-        """What a model thinks and what it says are paragraphs of their own."""
+        """Return a paragraph break where a member changes between reasoning and text."""
         match event:
             case Said() | Thought():
                 before = self._spoken.get(event.member)
@@ -94,7 +95,7 @@ class TurnChat:
         return found
 
     def _next(self) -> str | None:
-        """Who speaks now: who has the floor, or waits for it longest."""
+        """Return the member to show now: the one that has the floor, or the first in the queue."""
         return next(iter(self._waiting), None) if self._floor is None else self._floor
 
     def _turn_to(self, name: str) -> list[Shown]:
@@ -120,7 +121,7 @@ def _shown(event: TurnEvent) -> list[Shown]:
 
 
 def events_of(event: TurnEvent) -> list[Event]:
-    """The events of a text that show the same; none for what no text says."""
+    """Return the parser events that show the same; none for events that have no textual form."""
     found = _said(event) or _called(event)
     return [] if found is None else [found]
 
@@ -152,7 +153,7 @@ def _called(event: TurnEvent) -> Event | None:
 
 
 def _result(event: CallEnded) -> Result:
-    """What a text itself carried is shown in its own words."""
+    """Return the result to show; an error that the text carried is shown without its code."""
     outcome = event.outcome
     if event.written and outcome.error is not None:
         return Result(id=outcome.id, error=outcome.error.message)

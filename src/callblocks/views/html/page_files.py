@@ -1,7 +1,7 @@
-"""Files on a page: a card with name, size and path, and what of it can be seen without a program.
+"""Files on a page: a card with name, size and path, and the content where HTML can show it.
 
-Pictures of types that only show a picture, Markdown, tables of comma-separated values, and other
-text stand in the page. A PDF and the rest are named.
+Raster images, Markdown, CSV tables and other text are embedded in the page. A PDF and all other
+files are only named.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = (
     "thumb_html",
 )
 
-# --- A small picture of a file by its kind, drawn as paper, as the chat draws it ---
+# --- The icon of a file by its kind, drawn as a sheet of paper, as in the chat ---
 
 _BY_TYPE = (
     (re.compile(r"application/pdf\b"), "pdf"),
@@ -50,7 +50,7 @@ _WORDS = {"pdf": "<b>PDF</b>", "code": "<b>‹›</b>"}
 
 
 def thumb_html(file: ShownFile) -> str:
-    """The picture of a file's kind."""
+    """Return the icon of a file's kind."""
     kind = _kind(file)
     rows = "<i></i>" * _THUMB_ROWS.get(kind, 0)
     head = f'<div class="artifact-thumb" data-kind="{kind}" aria-hidden="true">'
@@ -63,8 +63,7 @@ def _kind(file: ShownFile) -> str:
     return "code" if is_code and found in ("file", "text") else found
 
 
-# --- Files on a page: a card with name, size and path, and what of it can be seen without a
-# program ---
+# --- Files on a page: a card with name, size and path, and the content where HTML can show it ---
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """The types that are shown: none of them can hold a script or an address."""
@@ -73,7 +72,7 @@ _ROWS, _CELLS = 200, 50
 
 
 def file_html(file: ShownFile) -> str:
-    """A file that a call made: a card, and below it the content where there is one to show."""
+    """Return a file that a call made: a card, and below it the content if it can be shown."""
     name = _name(file)
     return (
         f'<section class="artifact" aria-label="Artifact {line(name)}">'
@@ -85,7 +84,7 @@ def file_html(file: ShownFile) -> str:
 
 
 def given_html(file: ShownFile) -> str:
-    """A file that the person gave: its name, and below it the content."""
+    """Return a file that the person attached: its name, and below it the content."""
     return (
         f'<div class="file">{thumb_html(file)}<span class="artifact-text">'
         f'<span class="artifact-name">{line(_name(file))}</span>'
@@ -123,7 +122,7 @@ def _content(file: ShownFile) -> str:
 
 
 def _image(said: str) -> str:
-    """Base64 that is nothing else, or nothing."""
+    """Return the text as canonical base64; an empty text if it is invalid."""
     try:
         return base64.b64encode(base64.b64decode(said, validate=True)).decode()
     except (binascii.Error, ValueError):
@@ -136,7 +135,7 @@ def _plain(said: str) -> str:
 
 
 def _table(said: str) -> str:
-    """The first rows as a table; what is no table of values stands as text."""
+    """Return the first rows of CSV as a table; text that is no CSV stays text."""
     try:
         rows = [row for row in csv.reader(lines(said).splitlines()) if row]
     except csv.Error:
@@ -157,14 +156,14 @@ def _row(cells: list[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells[:_CELLS])}</tr>"
 
 
-# --- A batch of calls on a page: one fold, a line for each call, and what came of it ---
+# --- A batch of calls on a page: one fold, and a line for each call with its result ---
 #
 #     🔧 2 tool calls, 1 failed (show details)
 #       read_file(path=a.txt) → one line
 #       read_file(path=long.txt)
 #         three lines, then a fold: ... (212 more lines)
 #
-# The rules for what stands on the line and what below are those of a chat; here nothing is cut.
+# A result goes on the line of its call or below it by the rules of a chat; here nothing is cut.
 
 _COLUMNS, _SHORT = 80, 20
 _LINES, _CHARACTERS = 3, 500
@@ -246,7 +245,7 @@ def _fault(call: ShownCall) -> str:
 
 
 def _mark(call: ShownCall, result: str) -> str:
-    """What stands behind a call on its line: a short result, or what there is to say of it."""
+    """Return the text behind a call on its line: a short result, the failure, or `no result`."""
     said = html.escape(result)
     if call.failed:
         lead = f"<b>{_fault(call)}</b>" if _verdict(call) else _fault(call)
@@ -261,7 +260,7 @@ def _mark(call: ShownCall, result: str) -> str:
 
 
 def _below(result: str) -> str:
-    """Three lines of a result, or as much of one long line, and a fold with the rest."""
+    """Return three lines of a result, or the start of one long line, and a fold with the rest."""
     first = "\n".join(result.split("\n", _LINES)[:_LINES])[:_CHARACTERS]
     rest = result[len(first) :]
     if not rest:

@@ -1,8 +1,8 @@
 """Markdown of a message as HTML for a page that loads nothing.
 
-HTML in it is text. Links lead outside only where they may, and an image becomes a link: nothing is
-fetched by looking at a page. Headings stand below those of the page, without gaps. What may scroll
-can be reached by the keyboard.
+HTML in it is escaped. Links lead only to allowed schemes, and an image becomes a link: opening a
+page fetches nothing. Headings continue the levels of the page, without gaps. Elements that scroll
+can be focused with the keyboard.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ __all__ = (
     "with_links",
 )
 
-# --- Links in Markdown that a page may have: to http, https or mail, and they say where they lead
-# ---
+# --- Links in Markdown: only to http, https and mailto, and with the target's host shown ---
 #
 # https://a.example/x          a link, also where it stands alone in the text
 # javascript:…, data:…, //x    text
@@ -55,7 +54,7 @@ _NAMED = re.compile(
 
 
 def is_outside(address: str) -> bool:
-    """Whether an address is written in full, leads to the web or to mail, and names no user."""
+    """Return whether an address is absolute, has an allowed scheme, and names no user."""
     parts = _split(address)
     if parts is None or parts.scheme not in _SCHEMES:
         return False
@@ -63,7 +62,7 @@ def is_outside(address: str) -> bool:
 
 
 def link_attributes(address: str) -> dict[str, str | int | float]:
-    """The attributes of a link: it tells nobody where it stands, and shows where it leads."""
+    """Return the attributes of a link: no referrer is sent, and the title shows the target."""
     return {
         "href": address,
         "rel": "noopener noreferrer nofollow",
@@ -73,7 +72,7 @@ def link_attributes(address: str) -> dict[str, str | int | float]:
 
 
 def with_links(tokens: Iterable[Token]) -> Iterator[Token]:
-    """The tokens of a text, with links finished and addresses that stand alone made links."""
+    """Return the tokens of a text with complete links; bare addresses become links."""
     link: Token | None = None
     words = ""
     for token in tokens:
@@ -93,7 +92,7 @@ def with_links(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _apart(token: Token) -> Iterator[Token]:
-    """A text apart at the addresses in it."""
+    """Split a text at the addresses in it."""
     end = 0
     for found in filter(_leads_outside, _ALONE.finditer(token.content)):
         yield token.copy(content=token.content[end : found.start()])
@@ -110,7 +109,7 @@ def _leads_outside(found: re.Match[str]) -> bool:
 
 
 def _other_host(words: str, address: str) -> str:
-    """The host that a link leads to, where its words name another one."""
+    """Return the host of a link's target if the link text names another host."""
     parts, named = _split(address), _NAMED.match(words)
     host = parts.hostname if parts is not None else None
     if named is None or not host or _bare(named[1]) == _bare(host):
@@ -131,14 +130,14 @@ def _split(address: str) -> SplitResult | None:
         return None
 
 
-# --- Text of unknown origin for a page: escaped, and nothing in it steers how it is read ---
+# --- Untrusted text for a page: escaped, without control characters and bidi overrides ---
 
 LONGEST = 200_000
 """Characters of one text that stand in a page; all of it is in the timeline."""
 
 
 def line(said: str) -> str:
-    """A text on one line, also for an attribute in double quotes."""
+    """Return a text on one line, escaped also for an attribute in double quotes."""
     return html.escape(visible_line(said))
 
 
@@ -162,7 +161,7 @@ _TABLE = '<div class="table" tabindex="0" role="group" aria-label="Table"><table
 
 
 def markdown(said: str) -> str:
-    """What somebody said, as HTML; what is nested too deep to be meant is shown as written."""
+    """Return a message as HTML; Markdown that is nested too deep is shown as plain text."""
     reader, safe = _reader(), lines(said)
     tokens = reader.parse(safe)
     if any(token.level >= _DEEPEST - 1 for token in tokens):
@@ -179,7 +178,7 @@ def _reader() -> MarkdownIt:
     )
     # The library's own search for the end of a label takes 45 microseconds for each `[`.
     vars(reader)["helpers"] = SimpleNamespace(**(vars(helpers) | {"parseLinkLabel": label_end}))
-    # What this library asks, it asks by this name.
+    # markdown-it calls this attribute for the target of each link.
     vars(reader)["validateLink"] = is_outside
     reader.core.ruler.push("callblocks", _finish)
     for name, rule in _RULES.items():
@@ -249,7 +248,7 @@ _RULES = {
 }
 
 
-# --- Where the pages lie: `web/` beside `src/` in a checkout, `callblocks/web/` once installed ---
+# --- The folder of the pages: `web/` beside `src/` in a checkout, else `callblocks/web/` ---
 
 _MARK = Path("css", "tokens.css")
 

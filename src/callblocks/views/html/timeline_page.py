@@ -1,8 +1,8 @@
 """A timeline as one page of HTML: no script, nothing loaded from anywhere, every text escaped.
 
-It looks as the chat does, with its style and its marks. Calls are folded in batches that say how
-many there are and how many failed. A policy in the page itself forbids all but that one style and
-pictures in the page, so that even a mistake here could not run or fetch something.
+The page has the style and the symbols of the chat. Calls are folded in batches that show how many
+there are and how many failed. A Content-Security-Policy in the page allows only its one style
+element and embedded images, so that even a mistake in the escaping could not run or fetch anything.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = (
     "timeline_html",
 )
 
-# --- The style of a timeline's page: that of the chat, and a little for what stands around it ---
+# --- The style of a timeline's page: that of the chat, and some rules for the page around it ---
 #
 # Colours, sizes and spaces are the tokens of the chat. Nothing in it names an address.
 
@@ -79,7 +79,7 @@ h1, h2 { margin: 0; font-size: var(--t-ui); font-weight: 600; overflow-wrap: any
 
 @cache
 def style() -> str:
-    """What stands in the page's only style element."""
+    """Return the content of the page's only style element."""
     folder = web_folder() / "css"
     parts = (folder / "tokens.css", folder / "blocks.css")
     sheets = "".join(part.read_text("utf-8") for part in parts)
@@ -129,7 +129,7 @@ def _policy() -> str:
 
 
 def _speaker(item: ShownItem) -> tuple[str, str]:
-    """Who an item is of, for the page's style and for a reader's ears."""
+    """Return the author of an item: a CSS class, and a name for screen readers."""
     is_user = isinstance(item, Message) and item.who == "user"
     return ("user", "User") if is_user else ("model", "Assistant")
 

@@ -1,6 +1,6 @@
-"""What a model is shown of a timeline.
+"""The model view: a timeline as the text that is sent to a model.
 
-view.py keeps the view up as entries come; section.py and layout.py write blocks as text; fold.py
-keeps it within a budget; neutral.py and call_places.py make sure that no text of others acts as a
-call, and that a copy of it is exact. Start with view.py.
+view.py updates the view as entries come; section.py and layout.py write blocks as text; fold.py
+keeps it within a budget; neutral.py and call_places.py escape untrusted text, so that none of it is
+read as a call and a model can still copy it exactly. Start with view.py.
 """

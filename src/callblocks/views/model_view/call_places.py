@@ -1,4 +1,4 @@
-r"""Where a text would act: the places that some dialect reads as a call of the tools at hand.
+r"""Places where a text would act: where some dialect reads a call of the tools at hand.
 
     {"name": "ls", "arguments": {}}       a call of `ls`, if there is such a tool: it acts
     {"name": "Oslo", "size": 3}           data
@@ -67,10 +67,10 @@ _ESCAPES = r"\\[uxN0-7]|&[#\w]"
 
 
 class _Way(NamedTuple):
-    """Whether a dialect is read alone, whether strictly, whether nothing stands before the text.
+    """Parser settings for one trial: a sole dialect, strict mode, and the start of the whole text.
 
-    `answers` says that a call stands before it, whose result it might say that it is. Where there
-    is none, a dialect may take the same head for that of a call.
+    With `answers`, a call precedes the block, so that the block may be read as its result. Without
+    it, a dialect may read the same head as that of a call.
     """
 
     alone: bool
@@ -107,7 +107,7 @@ def fenced_places(text: str, tools: ToolsAtHand) -> list[int]:
 
 
 class _AnyTool(Mapping[str, ToolSpec]):
-    """Every name is that of a tool: for texts of which nobody knows who will read them."""
+    """A set of tools that contains every name, for texts whose reader is unknown."""
 
     def __getitem__(self, name: str) -> ToolSpec:
         return ToolSpec(name)
@@ -137,7 +137,7 @@ class ToolsAtHand:
 
 
 class _Acts(Exception):
-    """An answer, no error: the block names a tool at hand, or is the result of a call."""
+    """Signal, not an error: the block names a tool at hand, or is the result of a call."""
 
 
 class _Trial(ParseState):
@@ -164,11 +164,11 @@ class _Trial(ParseState):
                 pass
 
     def settle(self, search: object, speak: Speak | None, keep: Keep | None) -> None:
-        """Every piece resumes the reader: nobody hears what it says."""
+        """Do nothing: a trial resumes its reader on every piece and emits no text."""
 
 
 class _Work:
-    """Reads blocks and counts what that costs; `is_over` says that it was too much."""
+    """Reads blocks and counts the characters read; `is_over` is true once the limit is exceeded."""
 
     def __init__(self, text: str, tools: ToolsAtHand, fresh: bool) -> None:
         self._tools = tools
@@ -198,10 +198,10 @@ class _Work:
         )
 
     def _opens(self, reader: Reader, markers: Markers, place: int) -> bool:
-        """Whether a block of this reader opens here and acts, read in any way.
+        """Return whether a block of this reader opens here and acts under any of the settings.
 
-        The first way is the most lenient: it keeps the most blocks open and reads the farthest.
-        Where it meets no name of a tool, the others meet none.
+        The first settings are the most lenient: they keep the most blocks open and read the
+        farthest. If they find no name of a tool, the others find none.
         """
         first, *others = _WAYS if place > self._start else _STARTING
         acts, end = self._reads(reader, markers, place, first)
@@ -210,7 +210,7 @@ class _Work:
         return acts or any(self._reads(reader, markers, place, way)[0] for way in others)
 
     def _reads(self, reader: Reader, markers: Markers, place: int, way: _Way) -> tuple[bool, int]:
-        """Whether a block acts, and up to where it was read."""
+        """Return whether a block acts, and the offset up to which it was read."""
         end = place
         for text in self._texts:
             trial = _Trial(text, place, self._tools, way)
@@ -226,16 +226,16 @@ class _Work:
             end = max(end, trial.scan.offset)
             if acts:
                 return True, end
-            # What ended before the text does ended so whatever comes after.
+            # A block that ended before the end of the text does not depend on later text.
             if _solid(text, trial.scan.offset, self._end):
                 break
         return False, end
 
 
 def _acts(reader: Reader, block: Block, *, can_wait: bool) -> bool:
-    """Whether a block says so, or asks for more text than there is, where that counts.
+    """Return whether a block acts; with `can_wait`, an incomplete block acts too.
 
-    JSON that begins all that is said waits for what never comes, and is then no call.
+    JSON at the very start of a text stays incomplete to the end, and is then no call.
     """
     try:
         next(reader.read(block))
@@ -247,9 +247,9 @@ def _acts(reader: Reader, block: Block, *, can_wait: bool) -> bool:
 
 
 def acting_places(text: str, tools: ToolsAtHand, *, fresh: bool) -> list[int] | None:
-    """After which characters of a text a sign goes, or None where that is too much work.
+    """Return the offsets after which a sign goes, or None if finding them costs too much.
 
-    `fresh` says that it is put at the start of a line.
+    With `fresh`, the text is put at the start of a line.
     """
     first = len(_BEFORE[fresh])
     if next(_openings(_BEFORE[fresh] + text + _HEADER, first + len(text)), None) is None:
@@ -289,7 +289,7 @@ def _openers() -> Openers:
 
 
 def _openings(whole: str, end: int) -> Iterator[int]:
-    """Where markers begin, or could be completed by what comes after; they may overlap."""
+    """Yield the offsets of markers, complete or cut off by the end; they may overlap."""
     search = _openers().markers.growing.search
     hit = search(whole, 1)
     while hit and hit.start() < end:
@@ -300,13 +300,13 @@ def _openings(whole: str, end: int) -> Iterator[int]:
 
 
 def _after_first(whole: str, place: int) -> int:
-    """Behind the first character of a marker that is no blank."""
+    """Return the offset behind the first non-blank character of a marker."""
     solid = _solid(whole, place)
     return solid.end() if solid else place
 
 
 def _squeeze(name: str) -> str:
-    """A name as somebody might write it who does not care for its signs."""
+    """Return a name reduced for a lenient comparison."""
     return _SIGNS.sub("", name).casefold()
 
 

@@ -50,7 +50,7 @@ _LONGEST = 200
 
 
 def round_line(sections: list[Section]) -> str:
-    """A call, and what came of it."""
+    """Return the line of a call and its result."""
     block = sections[0].block
     results = [one for one in sections if one.block.type == "react.tool.result"]
     faults = (one.status for one in results if one.status != "ok")
@@ -65,7 +65,7 @@ def round_line(sections: list[Section]) -> str:
 
 
 def section_line(section: Section) -> str:
-    """A message, or attachments."""
+    """Return the line of a message, or of attachments."""
     how = again([paragraph.path for paragraph in section.paragraphs])
     return f"{header(section.block).rstrip()} (folded, about {section.cost} tokens{how})\n"
 
@@ -89,20 +89,21 @@ def files_of(section: Section) -> list[str]:
 
 
 def again(paths: list[str], what: str = "it") -> str:
-    """How to read paths again, as the end of a line."""
+    """Return the end of a line that says how to read paths again."""
     few = _readable(paths)[:_PATHS]
     return f"; read {what} again with react.read(paths={word(json_text(few))})" if few else ""
 
 
 def is_message(section: Section) -> bool:
-    """Whether it is what the person or the model said."""
+    """Return whether a section is a message of the person or the model."""
     return section.block.type in _MESSAGES
 
 
 def is_spent(section: Section) -> bool:
-    """Whether it is of a call that nobody needs to see again.
+    """Return whether a section is of a call whose result is not needed again.
 
-    Of a call through `custom`, the call block alone says so; it comes first, and stands for all.
+    For a call through `custom`, only the call block has the kind of result; it comes first, and
+    counts for the whole call.
     """
     return result_kind(section.block) in _SPENT and not is_message(section)
 
@@ -115,8 +116,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-# --- What a folded view no longer lists: how much it was, and the files by which it can be found
-# ---
+# --- The line for everything that a folded view no longer lists: counts, and names of files ---
 #
 #     [folded]: 12 calls and 3 messages that came before are not listed here; their files, the
 #     newest
@@ -129,7 +129,7 @@ _SHARE = 8
 
 
 class Unlisted:
-    """Counts what is unlisted. `line` stands for all of it, at the top; "" for nothing."""
+    """Counts the unlisted sections. `line` stands for all of them, at the top; "" for none."""
 
     def __init__(self, scale: Scale) -> None:
         self.line = ""
@@ -142,7 +142,7 @@ class Unlisted:
 
     @property
     def room(self) -> int:
-        """How many tokens longer the line may become for the files that it names."""
+        """The number of tokens that the line may still grow by for names of files."""
         return max(0, self._share - self._named)
 
     @property
@@ -160,7 +160,7 @@ class Unlisted:
             self._files[path] = None
 
     def settle(self) -> None:
-        """Say what was taken."""
+        """Rewrite the line from the counts."""
         if self._calls or self._messages:
             files = self._named_files()
             self._named = self._scale.text(files)
@@ -192,7 +192,7 @@ class Unlisted:
 
 
 class Folding:
-    """What of a view is folded. `generation` counts how often it was folded anew."""
+    """The folded part of a view. `generation` counts the foldings."""
 
     def __init__(self, scale: Scale) -> None:
         self.generation = 0
@@ -205,7 +205,7 @@ class Folding:
         return self._unlisted.line
 
     def cost(self, sections: list[Section]) -> int:
-        """What a view of these sections costs."""
+        """Return the tokens of a view of these sections."""
         return self._scale.text(self.line) + sum(section.cost for section in sections)
 
     def fold(self, sections: list[Section], limit: int) -> list[Section]:

@@ -1,4 +1,4 @@
-"""How blocks stand in the text that a model reads.
+"""Layout of blocks in the text that a model reads.
 
     [User say]: …                             a prompt
     [AI Agent say]: …                         notes; an answer is `[AI Agent answer]: …`
@@ -103,13 +103,13 @@ def labelled(block: Block, label: str, neutral: Neutral) -> str:
 
 
 def placeholder(text: str, neutral: Neutral) -> str:
-    """What stands for a hidden block."""
+    """Return the placeholder of a hidden block."""
     rest = text.removeprefix(HIDDEN)
     return HIDDEN + neutral(rest, fresh=False) if rest != text else neutral(text, fresh=False)
 
 
 def role_of(block: Block) -> str:
-    """What a result or an attachment is: `digest`, `content`, `status`, `report`, or ""."""
+    """Return the role of a result or an attachment: digest, content, status, report, or ""."""
     role = block.meta.get("role") if block.type in _DIGESTED else ""
     return role if isinstance(role, str) else ""
 

@@ -196,7 +196,7 @@ def restore_input(value: Any) -> Any:
 
 
 def signed(texts: Iterable[str]) -> bool:
-    """Whether a model that is sent these texts may see a sign in them."""
+    """Return whether any of these texts contains a sign that a model may see."""
     # A prompt format puts it where no view does.
     return any(ESCAPE in text or MARKED.search(text) for text in texts)
 

@@ -46,13 +46,13 @@ __all__ = (
     "binary_part",
 )
 
-# --- Which blocks are shown as images and documents: those that a provider is sure to take ---
+# --- Blocks that are shown as images and documents: only types that every provider accepts ---
 #
 #     image/png, image/jpeg, image/gif, image/webp     if the content begins like one
 #     application/pdf                                  if it begins with %PDF
 #
-# A provider refuses a whole conversation for one image that is none, now and ever after. So the
-# type alone is not believed: a web server, or whoever wrote the block, says what it likes.
+# A provider refuses the whole conversation because of one invalid image, in every later request
+# too. So the declared type is not trusted: the content must begin with the signature of the type.
 
 _PDF = "application/pdf"
 _BEGINNINGS = {
@@ -65,7 +65,7 @@ _BEGINNINGS = {
 
 
 def binary_part(block: Block) -> ImagePart | DocumentPart | None:
-    """An image or a PDF; nothing for any other block, nor for one that says it is and is not."""
+    """Return an image or a PDF; nothing for other blocks, nor where type and content disagree."""
     beginning = _BEGINNINGS.get(block.mime)
     if beginning is None or not block.base64:
         return None
@@ -85,8 +85,8 @@ def _decoded(base64: str) -> bytes | None:
 
 # --- One thing that a model is shown: a block, or a digest with its content ---
 #
-# What is hidden stands as its placeholder. What there is no room for stands as its header and its
-# path: never is half of a text shown.
+# A hidden block is shown as its placeholder. A block that does not fit is shown as its header and
+# its path: a text is never shown in part.
 
 _CODE = 100
 """Characters of a code; a longer one is none of ours."""
@@ -98,7 +98,7 @@ _LABELS = {"react.tool.code": "code", "react.tool.call": "payload", "react.notic
 
 
 class Rendered(NamedTuple):
-    """What a paragraph says itself, and what it adds to the summary of its call."""
+    """The parts of a paragraph, and its lines in the summary of its call."""
 
     parts: list[Part]
     summary: str
@@ -121,7 +121,7 @@ class Paragraph:
 
     @property
     def path(self) -> str:
-        """What it is called on the timeline."""
+        """Its path on the timeline."""
         if self.digest is not None:
             return self.digest["artifact_path"]
         return self.first.block.path
@@ -134,12 +134,12 @@ class Paragraph:
 
     @property
     def is_report(self) -> bool:
-        """Whether it tells of the other results: a status or a report."""
+        """True for a status or a report, which describe the other results."""
         return role_of(self.first.block) in ("status", "report")
 
     @property
     def is_artifact(self) -> bool:
-        """Whether it is a file among the results of a call."""
+        """True for a file among the results of a call."""
         return self.first.block.type == "react.tool.result" and self.path.startswith("fi:")
 
     @property
@@ -152,7 +152,7 @@ class Paragraph:
         return code[:_CODE] if isinstance(code, str) else ""
 
     def awaits(self, block: Block) -> bool:
-        """Whether a block is the content of the digest."""
+        """Return whether a block is the content of the digest."""
         if self._content is not None or block.path != self.path:
             return False
         return role_of(block) in ("", "content")
@@ -163,7 +163,7 @@ class Paragraph:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is shown: nothing hidden, nothing left out."""
+        """True if nothing of it is hidden or left out."""
         return not self._hidden and not self.left_out
 
     def hide(self, seq: int, text: str) -> None:
@@ -175,7 +175,7 @@ class Paragraph:
         self.left_out, self._rendered = tokens, None
 
     def render(self) -> Rendered:
-        """What it looks like; kept until it changes."""
+        """Return its parts and summary, cached until it changes."""
         if self._rendered is None:
             if self.is_report:
                 self._rendered = Rendered([], self._body("report"))
@@ -308,11 +308,11 @@ class Scale:
         self.neutral = neutral
 
     def text(self, text: str) -> int:
-        """What a text costs."""
+        """Return the tokens of a text."""
         return self._tokens.text(text) if self.limit is not None and text else 0
 
     def parts(self, parts: list[Part]) -> int:
-        """What parts cost together."""
+        """Return the tokens of all parts."""
         return sum(map(self._part, parts))
 
     def _part(self, part: Part) -> int:
@@ -344,7 +344,7 @@ class Section:
 
     @property
     def cost(self) -> int:
-        """What it costs as it is shown now, and hardly more."""
+        """The tokens of its current form, rounded up slightly."""
         return self._total if self.line is None else self._line_cost
 
     @property
@@ -355,13 +355,13 @@ class Section:
         return f"error {word(code)}" if code else "ok"
 
     def takes(self, block: Block) -> bool:
-        """Whether a block that comes next belongs to it."""
+        """Return whether the next block belongs to this section."""
         if self.line is not None or not self.is_of(block) or block.type not in _GROWING:
             return False
         return len(self.paragraphs) < _MOST or self.paragraphs[-1].awaits(block)
 
     def is_of(self, block: Block) -> bool:
-        """Whether a block is of the same kind, and of the same call."""
+        """Return whether a block has the same type and the same call."""
         return block.type == self.block.type and call_key(block) == self.key
 
     def add(self, entry: Entry) -> None:
@@ -385,11 +385,11 @@ class Section:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of it is shown: nothing hidden, nothing left out."""
+        """True if nothing of it is folded, hidden or left out."""
         return self.line is None and all(one.is_whole for one in self.paragraphs)
 
     def shows(self, seq: int) -> bool:
-        """Whether a block of it is shown whole, and not by a line or a header alone."""
+        """Return whether a block of it is shown in full, not as a line or a header."""
         return self.line is None and not self.paragraphs[self._place(seq)].left_out
 
     def leave_out(self, at: int) -> None:
@@ -427,7 +427,7 @@ class Section:
         return [Owned(_seqs(self.paragraphs), TextPart(self.line))]
 
     def _place(self, seq: int) -> int:
-        """Which paragraph an entry stands in."""
+        """Return the index of the paragraph of an entry."""
         return bisect_right(self.paragraphs, seq, key=lambda one: one.first.seq) - 1
 
     def _whole(self) -> list[Owned]:

@@ -1,14 +1,14 @@
-"""What a model is shown of a timeline: a pure function of its entries, kept up as they come.
+"""The model view of a timeline: a pure function of its entries, updated incrementally.
 
     view = ModelView(budget=100_000)
     view.feed(timeline.entries())
     view.parts()
 
-Feeding costs by what is new. Two parts carry `cache`: the one at the cache point, and the last.
-What stands up to the cache point stays the same, byte for byte, whatever is appended: blocks are
-only hidden after it. A view with a budget is folded now and then, which starts anew (see
-`folding`); `generation` says how often that was. It comes from the entries in their order alone,
-so a program that starts again shows the same bytes.
+The cost of feeding depends on the new entries only. Two parts carry `cache`: the one at the cache
+point, and the last. The parts up to the cache point stay the same, byte for byte, when entries are
+appended: only blocks after it are hidden. A view with a budget is folded from time to time, which
+changes those parts too (see `fold`); `generation` counts the foldings. The view depends on the
+entries and their order alone, so a restarted program shows the same bytes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ModelView:
 
     @property
     def generation(self) -> int:
-        """How often the view was folded."""
+        """The number of times that the view was folded."""
         return self._folding.generation
 
     @property
@@ -138,12 +138,12 @@ class ModelView:
         return flat[:end], self._sections[at:]
 
     def shows(self, seq: int) -> bool:
-        """Whether a block is shown as it is: neither hidden, nor folded, nor left out."""
+        """Return whether a block is shown in full: neither hidden, nor folded, nor left out."""
         at = self._place(seq)
         return at is not None and seq not in self._state.hidden and self._sections[at].shows(seq)
 
     def _place(self, seq: int) -> int | None:
-        """Which section an entry stands in; `None` where it is in none."""
+        """Return the index of the section of an entry; `None` if it is in no section."""
         at = bisect_right(self._sections, seq, key=lambda section: section.first) - 1
         return at if at >= 0 and seq <= self._sections[at].last else None
 
@@ -208,7 +208,7 @@ def render(
     return view.parts()
 
 
-# --- What a model is shown of a timeline, each part with the blocks that it shows ---
+# --- The model view in segments: each part with the blocks that it shows ---
 #
 #     segments(timeline.entries())
 #     →  Segment(seqs=(3,), text='[TOOL CALL c1].call list_files\npayload: {…}\n', tokens=14, …)

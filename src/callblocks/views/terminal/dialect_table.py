@@ -55,7 +55,7 @@ def part_of(
 
 
 def abilities(dialect: Dialect, tools: Sequence[ToolSpec]) -> dict[str, bool]:
-    """What a dialect can do, found by doing it with some tools."""
+    """Return the abilities of a dialect, found by trying each with some tools."""
     call = next(item for item in example_items(tools) if isinstance(item, Call))
     answered = [call, Result(id=call.id, output="some text")]
     return {
@@ -98,7 +98,7 @@ def known_as(dialect: Dialect) -> str:
 
 
 def record(dialect: Dialect, tools: Sequence[ToolSpec]) -> dict[str, Any]:
-    """What the table says of a dialect, as a JSON object."""
+    """Return the table's row of a dialect as a JSON object."""
     return {
         "name": dialect.name,
         "summary": dialect.summary,

@@ -1,4 +1,4 @@
-"""What came of calls, in a line, and what there is to know beside the results.
+"""Summary of outcomes: counts in one line, and notices beside the results.
 
 2 done, 1 failed, 1 refused
 ⓘ terminal_execute: .git/config: not written, because …
@@ -70,7 +70,7 @@ def summary_rows(
 
 
 def cut_rows(outcomes: Iterable[Outcome], width: int, timeline: str = "") -> list[Row]:
-    """Where results are whole that a chat shows in part; they may be on a `timeline`, too."""
+    """Say where to find the full results that a chat cuts; `timeline` names one that has them."""
     if not any(map(_is_cut, outcomes)):
         return []
     kept = f"; or callblocks timeline show {timeline} --view model" if timeline else ""
@@ -91,7 +91,7 @@ def _kind(outcome: Outcome) -> str:
 
 
 def _waiting(outcomes: Iterable[Outcome], width: int, after: str) -> list[Row]:
-    """How to approve what waits for a person."""
+    """Say how to approve the calls that wait for a person."""
     ids = [one.error.details["approval"] for one in outcomes if one.error and _waits(one.error)]
     if not ids:
         return []
@@ -127,7 +127,7 @@ def _note(outcome: Outcome, text: str) -> Row:
     return (("mark", "ⓘ "), ("quiet", visible_line(f"{outcome.name}: {text}")))
 
 
-# --- What would become of calls, before any of them runs ---
+# --- The plan: the verdict of the policy on each call, before any of them runs ---
 #
 #     1  file_list(path=notes)                      allow   rule 1 of the policy allows
 #     2  file_write(path=notes/a.md, content=…)     ask     no rule names this call
@@ -170,13 +170,13 @@ def explained_rows(planned: Sequence[Judged], policy: Policy, width: int) -> lis
 
 
 def how_to_allow(planned: Sequence[Judged]) -> list[Row]:
-    """What to add to the command to have calls run, with a tool that is among them."""
+    """Return the options that allow calls, with the first tool of the plan as the example."""
     names = [plan.verdict.tool.name for plan in planned if isinstance(plan.verdict, Judgement)]
     return ways_to_allow(names[0]) if names else []
 
 
 def ways_to_allow(tool: str) -> list[Row]:
-    """What to add to the command to have calls of a tool run."""
+    """Return the options that allow calls of a tool."""
     options = [option.format(tool=shlex.quote(tool)) for option, _ in _WAYS]
     pad = max(map(len, options)) + 2
     rows: list[Row] = [(("plain", "Add to the command:"),)]

@@ -177,7 +177,7 @@ def policy_rows(policy: Policy, width: int) -> list[Row]:
 
 
 def finding_rows(findings: Sequence[Finding], width: int) -> list[Row]:
-    """What is odd, a row or more each."""
+    """Return the findings about a policy, one row or more each."""
     rows: list[Row] = [()] if findings else []
     for finding in findings:
         head: Row = (
@@ -219,7 +219,7 @@ def tool_table(tools: Iterable[Tool], width: int) -> list[Row]:
 def about_tool(
     tool: Tool, dialects: Sequence[Dialect], width: int, example: Call | None = None
 ) -> list[Row]:
-    """What a tool is for, what it takes, and how a call of it is written in each dialect.
+    """Describe a tool: its purpose, its parameters, and an example call in each dialect.
 
     Without an `example`, its input is made up from the schema.
     """

@@ -49,7 +49,7 @@ class Prose:
 
     @property
     def in_fence(self) -> bool:
-        """Whether the next line stands in a code fence, where blank lines count."""
+        """True if the next line is inside a code fence, where blank lines count."""
         return bool(self._fence)
 
     def copy(self) -> Prose:

@@ -84,7 +84,7 @@ def _draw_rows(line: SourceLine, chars: list[Bit], number: Row, width: int) -> l
 
 
 def _in_block(bits: Row, solid: bool) -> bool:
-    """Whether a line has a part of a block in it; a blank line, whether it stands in one."""
+    """Return whether a part of a line, or a blank line, is inside a block."""
     return any(kind in _IN_BLOCK for kind, text in bits if not solid or text.strip("\r\n"))
 
 
@@ -102,7 +102,7 @@ def _in_row(
 
 
 def _breaks(shown: list[str], room: int) -> list[int]:
-    """Where each row of a line ends."""
+    """Return the end of each row of a line."""
     ends: list[int] = []
     start = 0
     while start < len(shown):
@@ -175,7 +175,7 @@ class Window:
         return offset - self._starts[self._at(offset)] + 1
 
     def line_end(self, offset: int) -> int | None:
-        """Where the line of an offset ends, its line feed included; None if it goes on."""
+        """Return the end of an offset's line, with its line feed; None if it is unfinished."""
         at = self._at(offset) + 1
         return self._starts[at] if at < len(self._starts) else None
 
@@ -245,7 +245,7 @@ class Sheet:
         return rows
 
     def _line_end(self, start: int, upto: int, last: bool) -> int | None:
-        """Where the next line to draw ends, if it is time for it."""
+        """Return the end of the next line to draw; None if it cannot be drawn yet."""
         end = self.window.line_end(start)
         if start >= upto:
             return None

@@ -1,4 +1,4 @@
-"""Which dialect `auto` found in a text, and by what: a sentence for people.
+"""The dialect that `auto` detected in a text, and the evidence, as a sentence for people.
 
 auto found emoji-bracket: 3 calls, the first on line 3 with `🛠️[create-file greet.py utf-8]`.
 """
@@ -44,7 +44,7 @@ class Guess(NamedTuple):
 
 
 def guess(text: str, events: Iterable[Event]) -> Guess:
-    """What `auto` took the text for."""
+    """Return the dialect that `auto` detected in a text, and the evidence."""
     known = list(events)
     calls = [event.call for event in known if isinstance(event, CallReady)]
     counts = Counter(call.dialect for call in calls)
@@ -75,7 +75,7 @@ def _short(line: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
-# --- When each event of a text was known: the number of characters that had arrived by then ---
+# --- The arrival of each event: the number of characters fed when the parser emitted it ---
 #
 #     arrivals("Hi 🛠️[say hello]", "auto")   →   Text at 1, CallStarted at 16, …
 #
@@ -95,7 +95,7 @@ class Arrival(msgspec.Struct, frozen=True):
 
 
 def step_of(text: str) -> int:
-    """How many characters of a text are fed at once: 1, unless it is long."""
+    """Return the number of characters to feed at once: 1, or more for a long text."""
     return max(1, -(-len(text) // _PIECES))
 
 
@@ -122,7 +122,7 @@ def _arriving(text: str, dialect: str) -> Iterator[Arrival]:
 
 
 def _key(event: Event) -> tuple[object, ...]:
-    """What events that continue each other have in common; others share it with none."""
+    """Return a key that is equal for events that continue each other, and unique for others."""
     match event:
         case Text() | Reasoning():
             return (type(event),)

@@ -47,7 +47,7 @@ __all__ = (
     "bare_form",
 )
 
-# --- What a text begins with that may be a call or an answer: bare JSON, or calls as code ---
+# --- Bare beginnings of a text that may be a call or an answer: JSON, or calls as code ---
 #
 #     {"name": "get_weather", "parameters": {}}     a JSON object
 #     [get_weather(city="Paris")]                   a list of calls
@@ -65,11 +65,11 @@ _FORMS = {
 
 
 def bare_form(start: str) -> str:
-    """What it is, for people; "" where a text begins with something else."""
+    """Return the name of a text's bare form, for people; "" if it begins with none."""
     return next((form for form, pattern in _FORMS.items() if pattern.match(start)), "")
 
 
-# --- Which dialects were asked to read a marker, who refused it and why, and who took it ---
+# --- Attempts at a marker: the dialects that refused it, with reasons, and the one that took it ---
 #
 #     <tool_call> at 3:1: hermes expected `{` and found “<function=now>⏎”; qwen3_coder took it
 #
@@ -185,7 +185,7 @@ class Explained:
         return [*rows, (), *wrap(last, self._width, hang=(("plain", "  "),))]
 
     def _bare(self) -> str:
-        """What is said of a text that might have been a call."""
+        """Return the note on a text without calls that begins like a bare call, or ""."""
         form = bare_form(self._start) if self._advice and not self.tally.calls else ""
         return f"it begins with {form}, taken for an answer: {self._advice}" if form else ""
 
@@ -218,7 +218,7 @@ class Explained:
         self._sheet.paint((start, span[1]), kind)
 
     def _paint_end(self, span: Span) -> None:
-        """What ends a block is on its last line; a result may stand before it."""
+        """Paint the last line of a block as its marker; a result may precede it."""
         text = self._sheet.window.text(*span)
         cut = span[0] + text.rstrip().rfind("\n") + 1
         self._sheet.paint((span[0], cut), "code")
@@ -266,7 +266,7 @@ class Explained:
         self._sheet.fault(TextFault((start, max(start, place[1])), event.code, detail, grave))
 
     def _solid(self, span: Span) -> int:
-        """Where a span says something: the line feed before a block may belong to it."""
+        """Return the offset of a span behind its leading line feeds, which may belong to it."""
         text = self._sheet.window.text(*span)
         return span[0] + len(text) - len(text.lstrip("\r\n"))
 

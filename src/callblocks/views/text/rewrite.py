@@ -88,7 +88,7 @@ class _Sieve:
             self._gone.add(item.id)
 
     def _weigh(self, item: Item) -> str:
-        """Why an item cannot be written; a result is written with its call, prose in its place."""
+        """Return the reason why an item cannot be written, or ""; try a result with its call."""
         if isinstance(item, str):
             return _fault(self._target, [item]) if isinstance(item, Thought) else ""
         if isinstance(item, Call):
@@ -106,7 +106,7 @@ class _Sieve:
 
 
 def _fault(target: Dialect, items: Sequence[Item], tools: Iterable[ToolSpec] = ()) -> str:
-    """What of these items cannot be said, or ""."""
+    """Return the part of these items that the dialect cannot write, or ""."""
     try:
         target.write(items, tools)
     except Unwritable as error:

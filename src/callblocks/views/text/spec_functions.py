@@ -59,7 +59,7 @@ class ParsedLLMOutput(msgspec.Struct, frozen=True):
 
 
 class DelimiterChunk(msgspec.Struct, frozen=True):
-    """What a piece settled: prose to show at once, and calls that are complete."""
+    """The output for one piece: prose to show at once, and complete calls."""
 
     prose_to_stream: str
     completed_tool_calls: list[ToolCall]

@@ -1,4 +1,4 @@
-"""When the sands can be crossed: read from tides.csv, written to windows.csv and windows.pdf.
+"""Crossing times of the sands: read from tides.csv, written to windows.csv and windows.pdf.
 
 python3 windows.py
 """

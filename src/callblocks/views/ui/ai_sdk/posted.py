@@ -1,9 +1,9 @@
-"""What a client posts: the last thing that the person said, and their answers to approvals.
+"""The body that a client posts: the person's last message, and their answers to approvals.
 
     {"id": "chat", "trigger": "submit-message", "messages": [… {"role": "user", "parts": […]}]}
 
-A client posts its whole history. Nothing else of it is believed: what was said and done before is
-on the timeline.
+A client posts its whole history. The rest of it is not trusted: earlier messages and calls are read
+from the timeline.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PostedFile(msgspec.Struct, frozen=True):
 
 
 class PostedAnswer(msgspec.Struct, frozen=True):
-    """What the person says to an approval."""
+    """The person's answer to an approval."""
 
     approval: str
     approved: bool

@@ -53,7 +53,7 @@ __all__ = (
     "member_part",
 )
 
-# --- How a turn ended, as the last chunks of its message ---
+# --- The end of a turn, as the last chunks of its message ---
 #
 #     answered                       message-metadata  finish
 #     stopped                        message-metadata  abort  finish
@@ -85,7 +85,7 @@ def ending(event: TurnEnded) -> list[Chunk]:
 
 
 def member_part(name: str, ended: TurnEnded | None = None) -> Chunk:
-    """How a member stands: it speaks, or how that ended."""
+    """Return the status of a member: `speaking`, or the status of its end."""
     told = {"name": whole(name), "status": "speaking"}
     if ended is not None:
         why = {"code": whole(ended.code), "message": whole(_told(ended))}
@@ -94,7 +94,7 @@ def member_part(name: str, ended: TurnEnded | None = None) -> Chunk:
 
 
 def _told(event: TurnEnded) -> str:
-    """Why it ended; the words of a store name places on its machine, which are not for a client."""
+    """Return the reason of an end; messages of a store are replaced, for they name server paths."""
     return TIMELINE_CODES.get(event.code, event.message)
 
 
@@ -146,7 +146,7 @@ class UiStream:
 
     @property
     def paused(self) -> bool:
-        """Whether the response is to end here, until the person has answered."""
+        """True if the response is to end here, until the person has answered."""
         pauses = self._version > 5 or not self._answers
         asks = pauses and self._approvals.is_open and not self._is_over
         return asks and not self._tools.is_busy and self._going <= self._approvals.waiting
@@ -261,7 +261,7 @@ class UiStream:
         return self._shown(self._approvals.granted(event))
 
     def _broken(self, event: CallBroken) -> list[Chunk]:
-        """What is no call after all is prose, and a problem beside it."""
+        """Return the chunks of a malformed call: its text as prose, and a problem."""
         self._problems += 1
         problem = {"code": whole(event.code), "detail": whole(event.detail)}
         return self._shown(

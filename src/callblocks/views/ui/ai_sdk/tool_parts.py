@@ -67,12 +67,12 @@ class ToolParts:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call is being written, or runs."""
+        """True while a call is being written, or runs."""
         return bool(self._writing) or any(call.is_running for call in self._written.values())
 
     @property
     def is_writing(self) -> bool:
-        """Whether a client knows of a call whose input it does not know yet."""
+        """True while a client knows of a call but not of its input."""
         return any(call.is_told for call in self._writing.values())
 
     def get(self, id: str) -> ToolState | None:
@@ -136,7 +136,7 @@ class ToolParts:
         return self.show(call)
 
     def ended(self, event: CallEnded, *, is_known: bool = False) -> list[Chunk]:
-        """What came of a call, and the files that it made; a client may know one that we do not."""
+        """Return the chunks of an outcome and its files; `is_known`: the client has the call."""
         outcome = event.outcome
         call = self._written.pop(outcome.id, None)
         if call is None and not is_known:
@@ -157,7 +157,7 @@ class ToolParts:
         return [*self.end_writing(), *(chunk for call in left for chunk in self._cut(call))]
 
     def _has_to_wait(self, member: str) -> bool:
-        """Whether the one who calls has a call that comes first."""
+        """Return whether the member has an earlier call that is not over."""
         asks = self._version > 5 and not self._is_over
         calls = (*self._writing.values(), *self._written.values())
         return asks and any(call.member == member for call in calls)
@@ -244,7 +244,7 @@ class ApprovalParts:
 
     @property
     def is_open(self) -> bool:
-        """Whether an answer is missing."""
+        """True while an answer is missing."""
         return bool(self._open)
 
     @property
@@ -254,7 +254,7 @@ class ApprovalParts:
 
     @property
     def waiting(self) -> set[str]:
-        """Who cannot go on without an answer."""
+        """The members that wait for an answer."""
         return set(self._open.values())
 
     def asked(self, event: CallAsked, call: ToolState | None) -> list[Chunk]:
@@ -324,7 +324,7 @@ def _question(event: CallAsked, call: ToolState | None) -> dict[str, Any]:
 
 
 def _approved_input(event: CallAsked, call: ToolState) -> Any:
-    """What is asked about: the input that the tool takes."""
+    """Return the input to approve: the checked one if there is one."""
     return call.input if event.input is None else plain(event.input)
 
 

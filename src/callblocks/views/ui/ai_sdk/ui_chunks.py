@@ -111,5 +111,5 @@ def _started(part: _Open, member: str) -> Chunk:
 
 
 def of_member(member: str) -> Chunk:
-    """Who speaks, as a client keeps it with a part; nothing where only one speaks."""
+    """Return the metadata of a part that names the member; empty without a team."""
     return {"providerMetadata": {"callblocks": {"member": whole(member)}}} if member else {}
