@@ -60,6 +60,10 @@ class Trace:
     """The modules that were entered, in order; `first`, `read` and `shown` are places in it."""
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was entered; threads that live on keep this trace as their profiler."""
         self.entered: list[str] = []
         self.functions: list[object] = []
         self.first = self.read = self.shown = -1
@@ -137,8 +141,9 @@ def _traced(folder: Path) -> Trace:
         policy=POLICY,
     )
     with Host(settings) as host:
-        asyncio.run(_turn(host, "before", Trace()))
         trace = Trace()
+        asyncio.run(_turn(host, "before", trace))
+        trace.clear()
         watched = asyncio.run(_turn(host, "measured", trace))
     assert any("wrote 16 bytes" in line for line in watched.lines), watched.lines
     assert 0 <= trace.first < trace.read < trace.shown
@@ -148,7 +153,6 @@ def _traced(folder: Path) -> Trace:
 async def _turn(host: Host, name: str, trace: Trace) -> Watched:
     """Take one turn under the profiler: in this thread, and in those that the turn starts."""
     session, watched = host.session(name), Watched(trace)
-    # Each turn has an event loop of its own, so that its threads start under its own profiler.
     threading.setprofile(trace.take)
     sys.setprofile(trace.take)
     try:
