@@ -22,6 +22,9 @@ from navigation import CODE, CONTRIBUTING, DOCS, LINK, ROOT, navigation, paths
 
 HERE = Path(__file__).parent
 SITE = ROOT / "site"
+WORKER = "file-worker.js"
+# The generator's own way to search pages that are opened from files is a script of another host.
+SHIM = re.compile(r"""<script src=["']?https://unpkg\.com/iframe-worker/shim["']?></script>""")
 # In a table a bar in code is escaped for CommonMark; Python-Markdown keeps it as it is in code.
 ROW = re.compile(r"^\|.*\|$", re.MULTILINE)
 # An address that a page or a style loads; a link that a reader may follow is none.
@@ -42,6 +45,7 @@ def main() -> None:
         if done.returncode:
             sys.exit(re.sub(r"\x1b\[[\d;]*m", "", done.stdout) + "site: not built")
         built = place / "site"
+        replace_shim(built)
         check_words(pages, place / "docs", built)
         check_hosts(built)
         shutil.rmtree(SITE, ignore_errors=True)
@@ -53,7 +57,8 @@ def stage(place: Path) -> list[str]:
     """Copy the pages into a folder, with the configuration; return their paths."""
     docs = place / "docs"
     shutil.copytree(DOCS, docs)
-    shutil.copyfile(HERE / "site.css", docs / "site.css")
+    for name in ("site.css", WORKER):
+        shutil.copyfile(HERE / name, docs / name)
     shutil.copyfile(ROOT / "CONTRIBUTING.md", docs / CONTRIBUTING)
     for page in docs.rglob("*.md"):
         name = page.relative_to(docs).as_posix()
@@ -111,6 +116,14 @@ def staged_path(file: Path) -> Path | None:
     if file.is_relative_to(DOCS):
         return file.relative_to(DOCS)
     return Path(CONTRIBUTING) if file == ROOT / "CONTRIBUTING.md" else None
+
+
+def replace_shim(built: Path) -> None:
+    """Put our own script in place of the one that the generator loads from another host."""
+    for file in built.rglob("*.html"):
+        path = os.path.relpath(built / WORKER, file.parent)
+        html = SHIM.sub(f'<script src="{path}"></script>', file.read_text("utf-8"))
+        file.write_text(html, "utf-8")
 
 
 class Words(HTMLParser):

@@ -29,7 +29,8 @@ def test_tasks_transcripts_and_decisions_are_sections() -> None:
 
 
 def test_pages_of_a_folder_follow_the_page_that_has_its_name() -> None:
-    index = "# x\n\n## One\n\n- [a](a.md), [b](a/b.md), `[no](no.md)`\n\n## Two\n\n[a](a.md), [c](c.md#d)\n"
+    one = "## One\n\n- [a](a.md), [b](a/b.md), `[no](no.md)`\n"
+    index = f"# x\n\n{one}\n## Two\n\n[a](a.md), [c](c.md#d)\n"
     assert NAVIGATION["navigation"](index) == [
         "index.md",
         {"One": [{"A": ["a.md", "a/b.md"]}]},
@@ -39,8 +40,8 @@ def test_pages_of_a_folder_follow_the_page_that_has_its_name() -> None:
 
 
 def test_the_configuration_names_no_host() -> None:
-    for name in ("zensical.toml", "site.css"):
-        assert not re.search(r"(https?:)?//\w", (SITE / name).read_text("utf-8")), name
+    for name in ("zensical.toml", "site.css", "file-worker.js"):
+        assert not re.search(r"https?:|[\"'(]//\w", (SITE / name).read_text("utf-8")), name
     project = tomllib.loads((SITE / "zensical.toml").read_text("utf-8"))["project"]
     assert project["theme"]["font"] is False
     assert not {"site_url", "repo_url", "extra_javascript"} & project.keys()
