@@ -24,7 +24,9 @@ HERE = Path(__file__).parent
 SITE = ROOT / "site"
 WORKER = "file-worker.js"
 # The generator's own way to search pages that are opened from files is a script of another host.
-SHIM = re.compile(r"""<script src=["']?https://unpkg\.com/iframe-worker/shim["']?></script>""")
+SHIM = re.compile(
+    r"""<script\b[^>]*\bsrc=["']?https://unpkg\.com/iframe-worker/shim[^>]*>\s*</script>"""
+)
 # In a table a bar in code is escaped for CommonMark; Python-Markdown keeps it as it is in code.
 ROW = re.compile(r"^\|.*\|$", re.MULTILINE)
 # An address that a page or a style loads; a link that a reader may follow is none.
