@@ -8,6 +8,7 @@ RUN_READY := $(VENV)/.stamp-run
 READY := $(VENV)/.stamp
 FUZZ_READY := $(VENV)/.stamp-fuzz
 LLM_READY := $(VENV)/.stamp-llm
+SITE_READY := $(VENV)/.stamp-site
 
 # The packages that every other one stands on, and those that guard: each branch is tested.
 CORE := src/callblocks/core/*,src/callblocks/parsing/*,src/callblocks/dialects/*
@@ -20,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests base dist conformance test-llm check format screens pictures docs bench fuzz mutate clean
+.PHONY: help setup run test tests base dist conformance test-llm check format screens pictures docs site bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -71,6 +72,9 @@ pictures: $(READY) ## make the pictures of documents in docs/ anew, with LibreOf
 docs: $(READY) ## write the tables of docs/ anew from the code
 	@$(BIN)/python scripts/docs
 
+site: $(SITE_READY) ## build the site of docs/ into site/; it needs no network to be read
+	@$(BIN)/python scripts/site
+
 bench: $(READY) ## measure speed and that it grows with the text
 	@$(BIN)/python -m bench
 
@@ -83,7 +87,7 @@ mutate: $(READY) ## change the guards bit by bit, and see what the tests notice 
 	@PYTHONPATH=tests:src $(BIN)/python -m mutation
 
 clean: ## remove all that make made
-	@rm -rf $(VENV) tests/node/node_modules .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist
+	@rm -rf $(VENV) tests/node/node_modules .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist site
 	@find src tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(RUN_READY): pyproject.toml constraints.txt scripts/setup
@@ -105,4 +109,10 @@ $(FUZZ_READY): $(READY)
 	@echo 'Installing atheris into $(VENV)'
 	@$(BIN)/python -m pip --disable-pip-version-check --no-input -qq install \
 		-c constraints.txt --no-build-isolation -e '.[fuzz]'
+	@touch $@
+
+$(SITE_READY): $(RUN_READY)
+	@echo 'Installing zensical into $(VENV)'
+	@$(BIN)/python -m pip --disable-pip-version-check --no-input -qq install \
+		-c constraints.txt --no-build-isolation -e '.[site]'
 	@touch $@

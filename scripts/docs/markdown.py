@@ -54,7 +54,7 @@ def fence(text: str) -> str:
 
 def sentence(text: str) -> str:
     """Words as a sentence."""
-    return f"{text[:1].upper()}{text[1:]}."
+    return _without_tags(f"{text[:1].upper()}{text[1:]}.")
 
 
 def spaced(text: str) -> str:
@@ -78,6 +78,10 @@ def drawing(doc: str) -> str:
 
 
 def _cell(text: str) -> str:
+    return _without_tags(text.replace("|", "\\|").replace("\n", " "))
+
+
+def _without_tags(text: str) -> str:
     """Text between backticks stands as it is; outside of them `<` would open a tag."""
-    parts = text.replace("|", "\\|").replace("\n", " ").split("`")
+    parts = text.split("`")
     return "`".join(part if at % 2 else part.replace("<", "&lt;") for at, part in enumerate(parts))
