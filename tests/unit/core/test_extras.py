@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "optional-dependencies"
 ]
-OTHERS = {"all", "dev", "fuzz", "llm"}
+OTHERS = {"all", "dev", "fuzz", "llm", "site"}
 # What a command needs to be begun at all.
 ARGUMENTS = {"workspace": ["show"], "workspace connect": [__file__]}
 each_extra = pytest.mark.parametrize("extra", EXTRAS)

@@ -364,3 +364,22 @@ def test_a_yes_for_a_turn_that_was_given_up_is_none_for_the_next(tmp_path: Path)
     with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
         asyncio.run(asyncio.wait_for(main(host), 10))
     assert DONE == []
+
+
+def test_one_of_two_who_wait_for_an_answer_may_leave(tmp_path: Path) -> None:
+    async def wait(book: ApprovalBook, id: str) -> object:
+        asker = BookAsker(book)
+        question: Any = SimpleNamespace(approval_id=id)
+        leaving, staying = (asyncio.create_task(asker(question)) for _ in range(2))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.sleep(0)
+        book.approve(id)
+        asker.wake(id)
+        async with asyncio.timeout(10):
+            return await staying
+
+    with ApprovalBook(tmp_path / "book") as book:
+        asked = book.request(fingerprint="1", grant_key="", tool="act", shown="act")
+        answer: Any = asyncio.run(wait(book, asked.id))
+    assert answer.verdict == "once"

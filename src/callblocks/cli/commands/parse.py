@@ -8,8 +8,8 @@ from typing import Unpack
 
 import click
 
-from callblocks.cli.commands.run_calls import QuotedCalls
 from callblocks.cli.exits import EXIT_CODES, PROBLEMS
+from callblocks.cli.options.quoted_calls import QuotedCalls
 from callblocks.cli.options.read_options import (
     AUTO,
     Read,

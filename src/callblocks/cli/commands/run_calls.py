@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -16,14 +15,14 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.approvals.question import LetThrough, Settled
 from callblocks.cli.chat.recording import Recording, Transcript
 from callblocks.cli.exits import Refusal, say
-from callblocks.cli.options.read_options import AUTO, Read, ReadingOptions, make_parser, read
+from callblocks.cli.options.quoted_calls import QuotedCalls
+from callblocks.cli.options.read_options import ReadingOptions, make_parser, read
 from callblocks.cli.options.state_folder import APPROVALS, ARTIFACTS, JOURNAL, state_folder
 from callblocks.cli.terminal.ask import TerminalAsker, open_terminal
 from callblocks.cli.terminal.io import STDIN, pieces
 from callblocks.cli.terminal.live import Screen
 from callblocks.core.calls import Call, Item, Result
 from callblocks.core.errors import Unwritable
-from callblocks.core.events import CallReady, Malformed, Problem
 from callblocks.core.outcomes import Failure, Outcome
 from callblocks.core.specs import ToolSpec, ToolSpecs
 from callblocks.dialects import dialects
@@ -36,11 +35,9 @@ from callblocks.runtime.turn_scope import Judged, Listener, Progress, ToolShowed
 from callblocks.session.taint import taint_of
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.tools.registry import Registry
-from callblocks.views.rows import visible_line
 
 __all__ = (
     "CallsRun",
-    "QuotedCalls",
     "check_reply",
     "open_runtime",
     "perform",
@@ -174,77 +171,6 @@ def write_reply(items: Sequence[Item], dialect: str | None, tools: ToolSpecs) ->
             sys.stdout.buffer.write(text.encode("utf-8", "replace"))
             return
     raise Refusal("; ".join(problems))
-
-
-# --- A hint where a text has calls only where they do not count by default ---
-#
-# callblocks: 2 calls are quoted in code fences; --in-code-fences reads them
-# callblocks: a call of get_weather would be read with --tools
-
-_LONGEST = 1_000_000
-"""Characters of a text that are looked through a second time."""
-_MOST_NAMES = 50
-"""Names in the text that are tried as tools."""
-_SHOWN = 3
-"""Calls that the hint names."""
-# Where the name of a tool stands in the calls that need declared tools: in JSON, tags and code.
-_NAME = re.compile(
-    r"[\"'](?:name|tool|tool_name|function|action)[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']"
-    r"|<function=([\w.-]{1,64})>|<invoke name=\"([\w.-]{1,64})\""
-    r"|\bfunctions\.([\w-]{1,64})|[>\]]\s{0,9}([A-Za-z_][\w.-]{0,63})\s{0,9}[\[{(<]|^([A-Za-z_][\w.]{1,63})\(",
-    re.MULTILINE,
-)
-
-
-class QuotedCalls:
-    """Watches a text as it is read; at its end it is looked through again, if no call was found."""
-
-    def __init__(self, options: ReadingOptions) -> None:
-        self._options = options
-        self._pieces: list[str] = []
-        self._room = _LONGEST
-        self._fences = options["in_code_fences"] is None and AUTO in options["dialect"]
-        self._over = not self._fences and bool(options["tools"])
-
-    def feed(self, read: Read) -> None:
-        """Take a piece and its events."""
-        piece, events = read
-        self._room -= len(piece)
-        found = any(isinstance(event, CallReady | Malformed | Problem) for event in events)
-        self._over = self._over or found or self._room < 0
-        if self._over:
-            self._pieces.clear()
-        else:
-            self._pieces.append(piece)
-
-    def tell(self) -> None:
-        """Say how many calls are in code fences, or would be read with declared tools."""
-        if self._over:
-            return
-        fenced = self._calls({**self._options, "in_code_fences": True}) if self._fences else []
-        if len(fenced) == 1:
-            say("a call is quoted in a code fence; --in-code-fences reads it")
-        elif fenced:
-            say(f"{len(fenced)} calls are quoted in code fences; --in-code-fences reads them")
-        elif not self._options["tools"]:
-            self._tell_of_tools()
-
-    def _tell_of_tools(self) -> None:
-        """Say which calls would be read if their tools were declared, as in open thoughts."""
-        hits = _NAME.finditer("".join(self._pieces))
-        names = dict.fromkeys(name for hit in hits for name in hit.groups() if name)
-        tools = tuple(ToolSpec(name) for name in list(names)[:_MOST_NAMES])
-        calls = self._calls({**self._options, "tools": tools}) if tools else []
-        if calls:
-            count = "a call" if len(calls) == 1 else f"{len(calls)} calls"
-            called = ", ".join(map(visible_line, dict.fromkeys(calls[:_SHOWN])))
-            say(f"{count} of {called} would be read with --tools")
-
-    def _calls(self, options: ReadingOptions) -> list[str]:
-        """Return the tools that are called in the text, read with other options."""
-        parser = make_parser(options)
-        events = [*parser.feed("".join(self._pieces)), *parser.close()]
-        return [event.call.name for event in events if isinstance(event, CallReady)]
 
 
 # --- One run of `callblocks run`: the text is read to its end, then its calls run ---
