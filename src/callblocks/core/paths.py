@@ -28,6 +28,7 @@ from callblocks.core.errors import BadPath
 from callblocks.core.selector import Ranges, joined, parse_selector, selector_text
 
 __all__ = (
+    "CALL_PATH",
     "MAX_LENGTH",
     "MAX_NAMES",
     "MAX_SEGMENT",
@@ -117,6 +118,9 @@ _SKILL = re.compile(r"[A-Za-z0-9][\w.-]{0,199}", re.ASCII)
 _POOL = re.compile(r"sources_pool\[([^\]]*)\]")
 _BLANKS = " \t\r\n"
 
+CALL_PATH = "tc:{turn}.{call}.{part}"
+"""The form of a `CallPath`, for those who have checked turn and call."""
+
 Message: TypeAlias = Literal["user.prompt", "assistant.completion"]
 Part: TypeAlias = Literal["call", "notice", "result"]
 Place: TypeAlias = Literal["files", "attachments"]
@@ -161,7 +165,7 @@ class CallPath(_OfCall, frozen=True):
     part: Part
 
     def __str__(self) -> str:
-        return f"tc:{self.turn}.{self.call}.{self.part}"
+        return CALL_PATH.format(turn=self.turn, call=self.call, part=self.part)
 
 
 class CodePath(_OfCall, frozen=True):

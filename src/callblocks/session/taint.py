@@ -20,9 +20,9 @@ from callblocks.guard.files.workspace_path import HERE
 from callblocks.policy.facts import ContainedTaint, add_taint, gather, taint_by
 from callblocks.timeline.codec.call_blocks import params_of
 from callblocks.timeline.codec.call_stamp import NOT_RUN
+from callblocks.timeline.codec.decode import outcome_of
 from callblocks.timeline.timeline_state import CallKey, call_key
 from callblocks.tools.registry import Registry
-from callblocks.views.replay import outcome_of
 
 __all__ = ("Taints", "taint_meta", "taint_of")
 

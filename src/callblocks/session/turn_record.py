@@ -10,11 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from callblocks.approvals.question import Grant, Question
-from callblocks.core.blocks import Entry
-from callblocks.core.calls import Call, Result
+from callblocks.core.calls import Call, CheckedCall, Result
 from callblocks.core.events import Malformed
 from callblocks.core.outcomes import Notice, Outcome
 from callblocks.core.redaction import redact
@@ -23,9 +20,9 @@ from callblocks.core.turn_events import CallEnded, TurnEvent
 from callblocks.runtime.checked_call import check_call
 from callblocks.session.reply import FRAME, WIRE_ID, Reply, WrittenCall, random_id
 from callblocks.session.taint import taint_meta
+from callblocks.timeline.codec.decode import with_files
 from callblocks.timeline.recorder import Recorder
 from callblocks.tools.registry import Registry
-from callblocks.views.replay import outcome_of
 
 __all__ = (
     "TurnWriting",
@@ -91,12 +88,10 @@ class TurnWriting:
         """Write and tell what came of a call; `tainted` says why its result is text of others."""
         told = outcome
         try:
-            # A call that another program started is checked by this one: with the same outcome.
-            checked = check_call(call, self._tools)
             written = self._recorder.ended(
-                self._id, call, outcome, checked, origins=taint_meta(tainted)
+                self._id, call, outcome, self._check, origins=taint_meta(tainted)
             )
-            told = _with_files(outcome, written)
+            told = with_files(outcome, written)
         finally:
             # What was done is told in any case.
             self._tell(CallEnded(outcome=told))
@@ -124,16 +119,10 @@ class TurnWriting:
         if written.carried:
             self._recorder.ended(self._id, call, written.outcome(), **meta)
         else:
-            self._recorder.started(self._id, call, check_call(call, self._tools), **meta)
+            self._recorder.started(self._id, call, self._check(call), **meta)
 
-
-def _with_files(outcome: Outcome, written: list[Entry]) -> Outcome:
-    """Return the outcome with the files of its results, as later readers see them."""
-    results = [entry.block for entry in written]
-    known = {artifact.digest for artifact in outcome.artifacts}
-    found = outcome_of(outcome.id, outcome.name, results).artifacts
-    more = tuple(artifact for artifact in found if artifact.digest not in known)
-    return replace(outcome, artifacts=(*outcome.artifacts, *more)) if more else outcome
+    def _check(self, call: Call) -> CheckedCall | None:
+        return check_call(call, self._tools)
 
 
 def _notices(reply: Reply) -> list[Notice]:

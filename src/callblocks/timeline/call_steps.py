@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.errors import BadPath
 from callblocks.core.json_values import whole
 from callblocks.core.outcomes import Outcome
-from callblocks.core.paths import CallPath, Part, call_segment, is_turn_id
+from callblocks.core.paths import CALL_PATH, Part, call_segment, is_turn_id
 from callblocks.timeline.codec.call_blocks import (
     Shape,
     call_blocks,
@@ -33,6 +33,7 @@ from callblocks.timeline.timeline_state import CallKey, State, Uses
 
 __all__ = (
     "CallSteps",
+    "Check",
     "is_written",
     "moment",
     "seconds_since",
@@ -41,6 +42,9 @@ __all__ = (
     "stamp_of_next",
     "stamp_of_running",
 )
+
+Check: TypeAlias = Callable[[Call], CheckedCall | None]
+"""Checks the input of a call; `None` where its tool is unknown or refuses the input."""
 
 # --- The stamp of a call on its timeline: the first free path, and the time ---
 #
@@ -154,7 +158,7 @@ def _is_taken(state: State, turn: str, segment: str) -> bool:
 
 
 def _path(turn: str, segment: str, part: Part) -> str:
-    return str(CallPath(turn, segment, part))
+    return CALL_PATH.format(turn=turn, call=segment, part=part)
 
 
 # --- Steps of a call as blocks, at a state of the timeline ---
@@ -176,6 +180,7 @@ class CallSteps:
     ) -> None:
         self.brought: dict[CallKey, list[Block]] = {}
         self.checked: dict[CallKey, CheckedCall] = {}
+        self._started: dict[tuple[str, str], tuple[Call, str]] = {}
         self._state = state
         self._holdings = holdings
         self._shapes = shapes
@@ -201,6 +206,7 @@ class CallSteps:
         self.brought.pop(key, None)
         if checked is not None:
             self.checked[key] = checked
+        self._started[turn, call.id] = call, stamp.call
         if is_written(self._state, stamp):
             return []
         shape, keep = self._shape(call, checked), self._holdings.artifacts
@@ -212,14 +218,15 @@ class CallSteps:
         call: Call,
         outcome: Outcome,
         meta: Mapping[str, Any],
-        checked: CheckedCall | None,
+        checked: CheckedCall | Check | None,
         origins: Mapping[str, Any],
     ) -> list[Block]:
         """Return the blocks of a call's outcome; of the call too, where it is not on the
         timeline.
         """
         stamp = self._stamp(turn, call)
-        checked = checked or self._known(stamp, call)
+        if not isinstance(checked, CheckedCall):
+            checked = self._known(stamp, call, checked)
         # A call that was recorded before it ran needs only its results; one that was refused at
         # once was never recorded, so call and results are written together.
         write = result_blocks if is_written(self._state, stamp) else emit
@@ -234,10 +241,11 @@ class CallSteps:
         )
         return _with_origins(_marked(blocks, meta), origins)
 
-    def forget(self, key: CallKey) -> None:
+    def forget(self, key: CallKey, id: str) -> None:
         """Forget a call that has ended."""
         self.brought.pop(key, None)
         self.checked.pop(key, None)
+        self._started.pop((key[0], id), None)
 
     def settled(
         self,
@@ -263,20 +271,31 @@ class CallSteps:
         )
         return _with_origins(blocks, origins)
 
-    def _known(self, stamp: Stamp, call: Call) -> CheckedCall | None:
-        """Return the call as it runs: as this program was told, else as its block on the timeline
-        says.
+    def _known(self, stamp: Stamp, call: Call, check: Check | None) -> CheckedCall | None:
+        """Return the call as it runs: as `started` was told, else as `check` finds it, else as its
+        block on the timeline says.
 
         The block has the kind of the results, which holds for the input as written. It does not
         have the input of a tool that the written one stands for.
         """
         checked = self.checked.get((stamp.turn, stamp.call))
+        if checked is None and check is not None:
+            checked = check(call)
         if checked is not None or not is_written(self._state, stamp):
             return checked
         said = checked_of(self._state.at(stamp.path("call"))[0].block)
         return replace(said, input=call.input) if said.name == stamp.tool else None
 
     def _stamp(self, turn: str, call: Call) -> Stamp:
+        """Return the stamp of a call; that of a running call which this program started is
+        remembered.
+        """
+        started, segment = self._started.get((turn, call.id), (None, ""))
+        if started is call:
+            stamp = Stamp(turn, segment, call.name, moment(self._clock()), self._state.turns)
+            has = self._state.has
+            if has(stamp.path("call")) and not has(stamp.path("result")):
+                return stamp
         return stamp_of_call(self._state, turn, call, self._clock())
 
     def _shape(self, call: Call, checked: CheckedCall | None) -> Shape:

@@ -39,6 +39,7 @@ from callblocks.core.paths import file_path
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.call_steps import (
     CallSteps,
+    Check,
     moment,
     seconds_since,
     stamp_of,
@@ -131,6 +132,7 @@ class Writer:
         self._tokens = tokens
         self._cache = cache
         self._recorded = ""
+        self._said: tuple[CacheSettings, str] | None = None
         self._steps: list[Step] | None = None
 
     @property
@@ -143,7 +145,10 @@ class Writer:
     @property
     def settings(self) -> str:
         """Return the settings of this writer."""
-        return settings_text(self._tokens, self._cache or self.known.settings)
+        cache = self._cache or self.known.settings
+        if self._said is None or self._said[0] != cache:
+            self._said = cache, settings_text(self._tokens, cache)
+        return self._said[1]
 
     @contextmanager
     def together(self) -> Generator[None, None, None]:
@@ -402,15 +407,16 @@ class Recorder:
         turn: str,
         call: Call,
         outcome: Outcome,
-        checked: CheckedCall | None = None,
+        checked: CheckedCall | Check | None = None,
         *,
         origins: Mapping[str, Any] | None = None,
         **meta: Any,
     ) -> list[Entry]:
         """Write the outcome of a call; the call too, with `meta`, where it was not written before.
 
-        Results are of the call as it was checked: `checked`, else the value given to `started`. The
-        first of them has `origins` in its meta: where their text came from.
+        Results are of the call as it was checked: `checked`, else the value given to `started`. A
+        function is called where neither is known, as for a call that another program started. The
+        first result has `origins` in its meta: where its text came from.
         """
         known = _said(dict(origins or {}))
         with self.lock:
@@ -420,7 +426,7 @@ class Recorder:
             # Only once the result is on the timeline: after a conflict or a fault, a repeated
             # `ended` still needs what `started` was told.
             for entry in entries[-1:]:
-                self._steps.forget(call_key(entry.block))
+                self._steps.forget(call_key(entry.block), call.id)
             return entries
 
     def answered(self, turn: str, call_id: str, tool: str, **meta: Any) -> list[Entry]:

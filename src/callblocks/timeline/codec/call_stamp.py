@@ -17,7 +17,7 @@ import msgspec
 from callblocks.core.blocks import Author, Block, Type
 from callblocks.core.json_values import json_text, plain, whole
 from callblocks.core.outcomes import Failure, Notice, without_managed
-from callblocks.core.paths import CallPath, CodePath, Part
+from callblocks.core.paths import CALL_PATH, CodePath, Part
 from callblocks.core.redaction import redact, without_secrets
 
 __all__ = (
@@ -60,7 +60,7 @@ class Stamp(msgspec.Struct, frozen=True):
 
     def path(self, part: Part) -> str:
         """Return the path of the call, its notices or its result."""
-        return str(CallPath(self.turn, self.call, part))
+        return CALL_PATH.format(turn=self.turn, call=self.call, part=part)
 
     @property
     def code_path(self) -> str:
@@ -88,7 +88,7 @@ class Stamp(msgspec.Struct, frozen=True):
             path=path,
             call_id=self.call,
             tool_id=self.tool,
-            text=None if text is None else whole(text),
+            text=text if text is None or text.isascii() else whole(text),
             base64=base64,
             meta=dict(meta or {}),
         )

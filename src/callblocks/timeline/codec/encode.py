@@ -178,7 +178,7 @@ def result_blocks(
     The results are of the call as it was checked: the model's own input may have other types.
     """
     # A failed call hides nothing and brings nothing, however far its tool came.
-    brought = brought if outcome.ok else ()
+    brought = brought if outcome.error is None else ()
     shown = tuple(block for block in brought if block.type not in RECORDS)
     ran = as_run(call, checked)
     ended = EndedCall(call=ran, outcome=outcome, stamp=stamp, holdings=holdings, brought=shown)

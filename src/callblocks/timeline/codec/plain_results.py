@@ -46,7 +46,7 @@ def plain_results(ended: EndedCall) -> Emitted:
     if output is None and ended.outcome.error is not None:
         return failed(ended, ended.outcome.error, kind="file", visibility="internal")
     if isinstance(output, str):
-        return content_results(ended, output, mime=_text_mime(whole(output)))
+        return content_results(ended, output, mime=_text_mime(output))
     return content_results(ended, output)
 
 
@@ -72,7 +72,11 @@ def content_results(ended: EndedCall, output: Any, *, mime: str = JSON, path: st
 
 def _text_mime(text: str) -> str:
     """Return Markdown where the text plainly is, else plain text: an output has no name."""
-    return "text/markdown" if mime_of("", text.encode()) == "text/markdown" else "text/plain"
+    return (
+        "text/markdown"
+        if mime_of("", text.encode(errors="replace")) == "text/markdown"
+        else "text/plain"
+    )
 
 
 def _fitting(
@@ -81,7 +85,8 @@ def _fitting(
     """Return the output as text, or the start of one that is too long; all of it is kept then."""
     # The size is judged before redaction, which is expensive on a text that is not shown whole
     # anyway.
-    raw = json_text(output) if mime == JSON else whole(output)
+    raw = json_text(output) if mime == JSON else str(output)
+    raw = raw if raw.isascii() else whole(raw)
     if len(raw) <= TEXT:
         safe = json_text(without_secrets(plain(output))) if mime == JSON else shown(raw)
         return safe, (), ()

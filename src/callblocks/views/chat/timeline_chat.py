@@ -18,6 +18,7 @@ from callblocks.core.blocks import Block, Entry
 from callblocks.core.call_text import format_size, show_call
 from callblocks.core.json_values import json_text
 from callblocks.core.outcomes import without_managed
+from callblocks.timeline.codec.decode import read_digest, read_object
 from callblocks.timeline.log.verify import gap_of, missing_words
 from callblocks.views.chat.groups import CallGroup
 from callblocks.views.chat.groups import GroupedCall as GroupEntry
@@ -38,8 +39,6 @@ __all__ = (
     "ending_words",
     "grouped",
     "read_call",
-    "read_digest",
-    "read_object",
     "shown",
     "why",
 )
@@ -129,23 +128,6 @@ class Files:
             self._known[path] = ShownFile(path, "application/octet-stream")
             self.all.append(self._known[path])
         return self._known[path]
-
-
-def read_digest(block: Block) -> dict[str, Any] | None:
-    """Return the fields of a digest; None if the block is no digest."""
-    said = read_object(block) if block.meta.get("role") == "digest" else {}
-    return said if isinstance(said.get("artifact_path"), str) else None
-
-
-def read_object(block: Block) -> dict[str, Any]:
-    """Return the JSON object that a block holds; an empty one if it holds none."""
-    if block.mime != "application/json":
-        return {}
-    try:
-        said = msgspec.json.decode(block.text or "")
-    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
-        return {}
-    return cast("dict[str, Any]", said) if isinstance(said, dict) else {}
 
 
 # --- A call on a timeline as a chat shows it: one line, and its results ---
