@@ -6,39 +6,26 @@ asked on the page.
 
 from __future__ import annotations
 
-import math
 import os
-import shutil
 import sys
-import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from callblocks.cli.exits import EXIT_CODES, Fault, is_pipe, say
 from callblocks.cli.options.chat_options import MODEL_SPEC
-from callblocks.core.call_text import format_size
-from callblocks.guard.files.root import Root
-from callblocks.toolkits.file_tools import PathText
-from callblocks.tools.context import Context
-from callblocks.tools.declare import tool
-from callblocks.tools.registry import Registry
 
 if TYPE_CHECKING:
+    from callblocks.cli.chat.demo_folder import DemoPlace
     from callblocks.policy.policy import Policy
     from callblocks.server.settings import ServerSettings
     from callblocks.session.host import Host
+    from callblocks.tools.registry import Registry
 
-__all__ = (
-    "DemoPlace",
-    "command",
-    "demo_tools",
-    "lay_sample",
-)
+__all__ = ("command",)
 
 _PORT = 8765
 _SCRIPTS = Path(__file__).with_name("demo_scripts")
@@ -113,6 +100,7 @@ def command(
 def _place(state: Path | None, *, fresh: bool) -> Generator[DemoPlace]:
     from tempfile import TemporaryDirectory
 
+    from callblocks.cli.chat.demo_folder import DemoPlace
     from callblocks.cli.options.state_folder import state_folder
 
     with ExitStack() as stack:
@@ -127,6 +115,7 @@ def _place(state: Path | None, *, fresh: bool) -> Generator[DemoPlace]:
 
 @contextmanager
 def _tools(place: DemoPlace) -> Generator[Registry]:
+    from callblocks.cli.chat.demo_folder import demo_tools
     from callblocks.core.errors import CallerError
     from callblocks.guard.files.root import Root
 
@@ -229,88 +218,3 @@ def _open_browser(address: str) -> None:
 
     # Some browsers come back only when they are closed.
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-
-
-# --- The folder of the demo: a sample to work on, beside what the server keeps ---
-#
-# ~/.local/state/callblocks/demo/workspace     the sample, laid once; then it is the person's
-# ~/.local/state/callblocks/demo/state         chats, kept files and approvals
-
-_SAMPLE = Path(__file__).with_name("sample")
-_POINTS = 3000
-
-
-class DemoPlace(msgspec.Struct, frozen=True):
-    """Folders of the demo; the workspace is outside of the state, which no call can see."""
-
-    folder: Path
-
-    @property
-    def state(self) -> Path:
-        """The state folder of the server."""
-        return self.folder / "state"
-
-    @property
-    def workspace(self) -> Path:
-        """The workspace of the model."""
-        return self.folder / "workspace"
-
-    def prepare(self) -> None:
-        """Make what is not there yet; what a person changed stays as it is."""
-        try:
-            self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self.workspace.exists():
-                lay_sample(self.workspace)
-        except OSError as error:
-            words = f"{error.filename or self.folder}: {error.strerror or error}"
-            raise Fault(f"{words}; name another folder with --state") from error
-
-
-def lay_sample(workspace: Path) -> None:
-    """Put the sample there, whole or not at all."""
-    from callblocks.toolkits.office.open_office import FOLDER
-    from callblocks.toolkits.office.sample.sample_office import lay_office
-
-    # Beside it, so that it is moved and not copied.
-    with tempfile.TemporaryDirectory(dir=workspace.parent) as beside:
-        laid = Path(beside, "workspace")
-        shutil.copytree(_SAMPLE, laid, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
-        (laid / "soundings.csv").write_text("\n".join((*_soundings(), "")), "utf-8")
-        # An installed package may be read-only, and so would be what is copied from it.
-        for path in (laid, *laid.rglob("*")):
-            path.chmod(0o700 if path.is_dir() else 0o600)
-        lay_office(laid / FOLDER)
-        os.replace(laid, workspace)
-
-
-def _soundings() -> Iterable[str]:
-    """A long table: how deep the water is along the way, step by step, at high water."""
-    yield "step,metres_from_shore,depth_m,ground"
-    for step in range(1, _POINTS + 1):
-        way = step / _POINTS
-        depth = 4.6 * math.sin(math.pi * way) ** 0.5 + 0.3 * math.sin(way * 90)
-        ground = ("sand", "sand", "mud", "stones")[int(way * 23) % 4]
-        yield f"{step},{step * 0.8:.1f},{max(depth, 0):.2f},{ground}"
-
-
-# --- `file_show`: a file of the workspace for the person to look at, kept as it is now ---
-#
-# A model that reads a PDF or a picture gets nothing from it. So the page shows it, and the model is
-# told that it is shown.
-
-
-def demo_tools(root: Root) -> Registry:
-    """The tools that only the demo has."""
-
-    @tool(read_only=True)
-    def file_show(path: PathText, context: Context) -> str:
-        """Show a file of the workspace to the person: a picture, a PDF, a table, a text.
-
-        Args:
-            path: the file, from the workspace down, such as charts/sales.pdf
-        """
-        content = root.read(path)
-        context.keep(path.rpartition("/")[2], content)
-        return f"{path} is shown, {format_size(len(content))}"
-
-    return Registry([file_show])

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import Sequence
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Unpack, cast
 
 import click
@@ -16,32 +14,13 @@ from callblocks.cli.exits import EXIT_CODES, PROBLEMS
 from callblocks.cli.options.chat_options import MODEL_SPEC, ModelOptions, model_options
 from callblocks.cli.options.read_options import MODEL_DIALECT
 from callblocks.cli.terminal.paint import Paper
-from callblocks.core.turn_events import (
-    CallBroken,
-    CallEnded,
-    CallWritten,
-    RoundBegan,
-    Said,
-    TurnEnded,
-    TurnEvent,
-)
-from callblocks.models.model import mode_of
-from callblocks.policy.policy import Policy
-from callblocks.policy.rules import Rule
-from callblocks.session.model_choice import Offered, SessionSettings
-from callblocks.session.session import Session
-from callblocks.toolkits.turn_tools import open_recorder
-from callblocks.tools.declare import tool
 from callblocks.views.rows import Bit, Row, visible_line, wrap
 
 if TYPE_CHECKING:
+    from callblocks.cli.chat.model_trial import Trial
     from callblocks.models.config import Config
 
-__all__ = (
-    "Trial",
-    "command",
-    "try_model",
-)
+__all__ = ("command",)
 
 _SAID = 200
 _EXAMPLE = """\
@@ -135,6 +114,7 @@ def test_model(
 
 async def _try(spec: str | None, dialect: str | None, options: ModelOptions) -> Trial:
     from callblocks.cli.chat.chat_setup import ChatModels, session_settings
+    from callblocks.cli.chat.model_trial import try_model
 
     models = ChatModels({"dialect": dialect, "office": "", "workspace": ".", **options})
     offered = models.open(spec or models.default)
@@ -270,107 +250,3 @@ def _short(value: object) -> str:
 def _wrapped(bits: list[Bit], width: int) -> list[Row]:
     row: Row = tuple((kind, visible_line(text)) for kind, text in bits)
     return wrap(row, width, (("plain", "    "),))
-
-
-# --- One real turn with a model and a tiny tool: does it call, natively or as text, in which
-# dialect? ---
-#
-# The turn is a session's, with the model opened as a chat opens it. What is found out is read from
-# the events of the turn, so a chat with the same options does the same.
-
-_PROMPT = "Add 19 and 23 with the tool add_numbers. Then say the sum in one short sentence."
-_SUM = "42"
-_ROUNDS = 3
-
-
-class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The result of a trial.
-
-    `mode` is the mode in which the model is called, once `auto` is resolved. `dialect` is that
-    of the first call, `native` for one in the API's own form and "" where none came. `ran` says
-    whether a call ran, `used` whether the answer has its result. `first_seconds` is the time to the
-    first call or word, `seconds` to the end. `broken` are the codes of calls that could not be
-    read.
-    """
-
-    model: str
-    mode: str = ""
-    dialect: str = ""
-    ran: bool = False
-    used: bool = False
-    first_seconds: float = 0.0
-    seconds: float = 0.0
-    status: str = ""
-    code: str = ""
-    message: str = ""
-    said: str = ""
-    broken: tuple[str, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """True if a call ran and the turn was answered."""
-        return self.ran and self.status == "answered"
-
-
-@tool(read_only=True)
-def add_numbers(a: int, b: int) -> int:
-    """Add two whole numbers."""
-    return a + b
-
-
-async def try_model(offered: Offered, settings: SessionSettings) -> Trial:
-    """Have the model call the tool, in a session that is gone afterwards."""
-    events: list[TurnEvent] = []
-    began = time.monotonic()
-    first = 0.0
-
-    def tell(event: TurnEvent) -> None:
-        nonlocal first
-        if not first and isinstance(event, Said | CallWritten):
-            first = time.monotonic() - began
-        events.append(event)
-
-    rule = Rule(decide="allow", tool=(add_numbers.name,), because="it only adds")
-    policy = Policy((rule,), name="trial", autoexec=True)
-    own = msgspec.structs.replace(settings, rounds=_ROUNDS, system=offered.system or "")
-    with (
-        TemporaryDirectory(prefix="callblocks-trial-") as folder,
-        open_recorder(folder, "trial") as recorder,
-    ):
-        session = Session(
-            recorder,
-            offered.model,
-            tools=[add_numbers],
-            policy=policy,
-            dialect=offered.dialect,
-            settings=own,
-        )
-        ended = await session.run(_PROMPT, tell=tell)
-    return _trial(offered, events, ended, first, time.monotonic() - began)
-
-
-def _trial(
-    offered: Offered, events: list[TurnEvent], ended: TurnEnded, first: float, seconds: float
-) -> Trial:
-    calls = [event.call for event in events if isinstance(event, CallWritten)]
-    outcomes = [event.outcome for event in events if isinstance(event, CallEnded)]
-    starts = [at for at, event in enumerate(events) if isinstance(event, RoundBegan)]
-    answer = _said(events[starts[-1] :] if starts else events)
-    return Trial(
-        model=offered.name,
-        mode=mode_of(offered.model),
-        dialect=(calls[0].dialect or "text") if calls else "",
-        ran=any(outcome.ok for outcome in outcomes),
-        used=_SUM in answer,
-        first_seconds=round(first, 3),
-        seconds=round(seconds, 3),
-        status=ended.status,
-        code=ended.code or "",
-        message=ended.message or "",
-        said=_said(events).strip(),
-        broken=tuple(event.code for event in events if isinstance(event, CallBroken)),
-    )
-
-
-def _said(events: list[TurnEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, Said))

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-
-from rich.live import Live
+from typing import TYPE_CHECKING
 
 from callblocks.cli.terminal.io import streams
 from callblocks.cli.terminal.paint import Paper, paint
@@ -20,6 +19,9 @@ from callblocks.core.events import Event
 from callblocks.views.chat.chat import Chat, Speaker
 from callblocks.views.rows import Row, visible, wrap
 from callblocks.views.terminal.terminal import Terminal
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 __all__ = (
     "LiveScreen",
@@ -125,6 +127,8 @@ class LiveScreen(Screen):
             self._redraw()
 
     def _new_live(self) -> Live:
+        from rich.live import Live  # the base has no rich, and prints settled text alone
+
         return Live(console=self._console, auto_refresh=False, transient=True)
 
     def _redraw(self) -> None:
