@@ -24,8 +24,7 @@ from callblocks.guard.sandbox.sandbox import Job, Missing, Sandbox
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.exec.exec_tools import exec_tools
 from callblocks.toolkits.exec.workdir import TurnPlace
-from callblocks.toolkits.turn_files import FolderFiles
-from callblocks.toolkits.turn_tools import open_recorder
+from callblocks.toolkits.turn_files import FolderFiles, open_recorder
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
 

@@ -20,7 +20,7 @@ from callblocks.server.app import Server, bind, make_app
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host, HostSettings
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.turn_tools import open_recorder
+from callblocks.toolkits.turn_files import open_recorder
 
 __all__ = ("write_long_chat",)
 

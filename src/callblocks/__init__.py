@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from callblocks.timeline.recorder import Recorder
     from callblocks.timeline.timeline import Timeline
     from callblocks.toolkits.react_tools import react_tools
-    from callblocks.toolkits.turn_tools import open_recorder
+    from callblocks.toolkits.turn_files import open_recorder
     from callblocks.tools.context import Context
     from callblocks.tools.declare import tool
     from callblocks.tools.registry import Registry
@@ -123,7 +123,7 @@ _HOMES = {
     "format_tool_combined": "views.chat.tool_blocks",
     "format_tool_started": "views.chat.tool_blocks",
     "open_model": "models.open_model",
-    "open_recorder": "toolkits.turn_tools",
+    "open_recorder": "toolkits.turn_files",
     "parse": "parser",
     "parse_emoji_brackets": "views.text.spec_functions",
     "parse_llm_output": "views.text.spec_functions",

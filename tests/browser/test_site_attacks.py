@@ -12,7 +12,7 @@ from browser.payloads import PAYLOADS
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.turn_tools import open_recorder
+from callblocks.toolkits.turn_files import open_recorder
 from support.browser import Watch
 from support.harm import assert_harmless, open_all_folds, watch_harm
 from support.site import Site

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.turn_tools import open_recorder
+from callblocks.toolkits.turn_files import open_recorder
 from support.browser import Watch
 from support.site import Site
 from support.states import ask

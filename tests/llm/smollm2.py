@@ -26,7 +26,7 @@ from callblocks.models.llama import LocalModel, smollm2_path
 from callblocks.models.model import Message, Piece, Request, Role, Spoken, Stopped, Usage
 from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
-from callblocks.toolkits.turn_tools import open_recorder
+from callblocks.toolkits.turn_files import open_recorder
 
 PAGE = Path(__file__).parents[2] / "docs" / "transcripts" / "smollm2.md"
 PROMPT = "What is 17 plus 25?"

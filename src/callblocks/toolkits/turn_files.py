@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from callblocks.core.errors import CallerError, TimelineError, ToolError
 from callblocks.core.paths import FilePath
@@ -26,8 +28,14 @@ from callblocks.guard.files.open_below import (
 from callblocks.guard.files.protected import refuse_protected
 from callblocks.guard.files.root import Root
 from callblocks.guard.files.workspace_path import naming, relative
+from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.codec.call_blocks import Shape
+from callblocks.timeline.recall.skills import Skills
+from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.timeline import ARTIFACTS, TIMELINES, Timeline, Tokens, turns_folder
+from callblocks.timeline.timeline_state import CacheSettings
 
-__all__ = ("MAX_FILE", "FolderFiles")
+__all__ = ("MAX_FILE", "FolderFiles", "open_recorder")
 
 # Bytes of the largest file that is read or written.
 MAX_FILE = 256 * 1024 * 1024
@@ -139,3 +147,48 @@ def _kept(folder: str) -> Generator[None, None, None]:
     except (OSError, CallerError) as error:
         words = f"{folder}: the files of turns cannot be kept there ({error})"
         raise TimelineError("store_unavailable", words) from error
+
+
+# --- A recorder and all that it needs, below one folder ---
+#
+#     with open_recorder("state", "trip") as recorder:
+#         turn = recorder.new_turn()
+#         recorder.prompt(turn, "Plan our crossing.")
+#
+# The store, the files of turns and the artifacts are where `callblocks run --timeline` has them in
+# its state folder (see `timeline.timeline`), so the commands of `callblocks timeline` find what a
+# program wrote there.
+
+
+@contextmanager
+def open_recorder(
+    folder: str | os.PathLike[str],
+    name: str,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    tokens: Tokens | None = None,
+    shapes: Mapping[str, Shape] | None = None,
+    skills: Skills | None = None,
+    cache: CacheSettings | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Generator[Recorder]:
+    """Open the recorder of a timeline; create its folders and its store if they are missing.
+
+    `store` is a path or a URL for a store outside of the folder. The other parameters are those of
+    `Recorder`.
+    """
+    top = Path(folder)
+    with (
+        Timeline.open(top / TIMELINES if store is None else store, name) as timeline,
+        FolderFiles(turns_folder(top, name, store)) as files,
+    ):
+        yield Recorder(
+            timeline,
+            files,
+            Artifacts(top / ARTIFACTS),
+            tokens=tokens,
+            shapes=shapes,
+            skills=skills,
+            cache=cache,
+            clock=clock,
+        )

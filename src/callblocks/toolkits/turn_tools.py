@@ -9,20 +9,9 @@ the latter, and only if the former is present: a caller that left a tool out doe
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-
 from callblocks.guard.files.root import Root
-from callblocks.timeline.artifacts.artifacts import Artifacts
-from callblocks.timeline.codec.call_blocks import Shape
 from callblocks.timeline.recall.lookup import Shows
-from callblocks.timeline.recall.skills import Skills
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.timeline import ARTIFACTS, TIMELINES, Timeline, Tokens, turns_folder
-from callblocks.timeline.timeline_state import CacheSettings
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS
 from callblocks.toolkits.turn_files import FolderFiles
@@ -31,7 +20,6 @@ from callblocks.tools.tool import Tool
 
 __all__ = (
     "in_turn",
-    "open_recorder",
     "turn_tools",
 )
 
@@ -83,48 +71,3 @@ def _rendering_tools(
     from callblocks.toolkits.documents.write_document import TurnPlace
 
     return rendering_tools(TurnPlace(recorder, turn, root, shows))
-
-
-# --- A recorder and all that it needs, below one folder ---
-#
-#     with open_recorder("state", "trip") as recorder:
-#         turn = recorder.new_turn()
-#         recorder.prompt(turn, "Plan our crossing.")
-#
-# The store, the files of turns and the artifacts are where `callblocks run --timeline` has them in
-# its state folder (see `timeline.timeline`), so the commands of `callblocks timeline` find what a
-# program wrote there.
-
-
-@contextmanager
-def open_recorder(
-    folder: str | os.PathLike[str],
-    name: str,
-    *,
-    store: str | os.PathLike[str] | None = None,
-    tokens: Tokens | None = None,
-    shapes: Mapping[str, Shape] | None = None,
-    skills: Skills | None = None,
-    cache: CacheSettings | None = None,
-    clock: Callable[[], float] = time.time,
-) -> Generator[Recorder]:
-    """Open the recorder of a timeline; create its folders and its store if they are missing.
-
-    `store` is a path or a URL for a store outside of the folder. The other parameters are those of
-    `Recorder`.
-    """
-    top = Path(folder)
-    with (
-        Timeline.open(top / TIMELINES if store is None else store, name) as timeline,
-        FolderFiles(turns_folder(top, name, store)) as files,
-    ):
-        yield Recorder(
-            timeline,
-            files,
-            Artifacts(top / ARTIFACTS),
-            tokens=tokens,
-            shapes=shapes,
-            skills=skills,
-            cache=cache,
-            clock=clock,
-        )

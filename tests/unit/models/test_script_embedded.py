@@ -12,7 +12,7 @@ from callblocks.models.script import Script, ScriptFolder
 from callblocks.models.scripted import EMBEDDED, ScriptedModel, fill
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.toolkits.standard import standard_tools
-from callblocks.toolkits.turn_tools import open_recorder
+from callblocks.toolkits.turn_files import open_recorder
 
 SCRIPTS = ScriptFolder(EMBEDDED).scripts
 each_script = pytest.mark.parametrize("script", SCRIPTS, ids=[one.name for one in SCRIPTS])

@@ -9,7 +9,7 @@ import pytest
 
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log.open_store import open_store
-from callblocks.toolkits.turn_tools import open_recorder
+from callblocks.toolkits.turn_files import open_recorder
 from support.stores import KINDS, fresh_address
 
 

@@ -25,7 +25,7 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.session.model_choice import Offered, SessionSettings
 from callblocks.session.session import Session
-from callblocks.toolkits.turn_tools import open_recorder
+from callblocks.toolkits.turn_files import open_recorder
 from callblocks.tools.declare import tool
 
 __all__ = ("Trial", "try_model")

@@ -209,7 +209,7 @@ def open_recording(
                 raise click.UsageError(f"--{option} goes with --timeline")
         yield None
         return
-    from callblocks.toolkits.turn_tools import open_recorder
+    from callblocks.toolkits.turn_files import open_recorder
 
     given, skills = asked(options["prompt"], options["attach"]), given_skills(options["skills"])
     store = options["store"]
