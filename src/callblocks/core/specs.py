@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
@@ -125,7 +126,7 @@ KNOWN_SHAPES = (
 )
 
 
-class ToolSpec(msgspec.Struct, frozen=True):
+class ToolSpec(msgspec.Struct, frozen=True, dict=True):
     """A tool as a model sees it. `parameters` is a JSON Schema of type object.
 
     An absent schema (`None`, `True`) is an empty one.
@@ -144,7 +145,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
         if fault := _fault(self.parameters):
             raise BadSpec(f"tool {self.name!r:.60}: {fault}")
 
-    @property
+    @cached_property
     def properties(self) -> dict[str, Any]:
         """Return the schema of each parameter, in order; an absent one is empty."""
         given: dict[str, Any] = self.parameters.get("properties", {})

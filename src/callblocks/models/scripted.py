@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from callblocks.core.blocks import text_of
+from callblocks.core.blocks import Part, TextPart, text_of
 from callblocks.core.errors import CallerError
 from callblocks.models.model import Piece, Request, Scenario, Spoken, Stopped, Usage
 from callblocks.models.script import DEFAULT, Script, ScriptFolder
@@ -217,7 +217,7 @@ class ScriptedModel:
         async for piece in paced(text, self._pace_of(script)):
             written += len(piece)
             yield Spoken(piece)
-        asked = sum(len(text_of(list(message.parts))) for message in request.messages)
+        asked = sum(_length(part) for message in request.messages for part in message.parts)
         yield Usage(tokens_in=_tokens(asked), tokens_out=_tokens(written))
         yield Stopped(reason)
 
@@ -258,6 +258,10 @@ def _cut(text: str, request: Request) -> tuple[str, str]:
         text = text.partition(word)[0] if word else text
     most = len(text) if request.max_tokens is None else request.max_tokens * _A_TOKEN
     return text[:most], "length" if most < len(text) else "stop"
+
+
+def _length(part: Part) -> int:
+    return len(part.text) if isinstance(part, TextPart) else len(text_of([part]))
 
 
 def _tokens(characters: int) -> int:

@@ -163,6 +163,8 @@ class Engine(ParseState):
 
     def _report_unread(self, log: ProseLog) -> None:
         """Emit a problem for each place in the prose that has the form of an unread call."""
+        if log.is_plain(self.tool_names):
+            return
         fences = self._how[1] is not False
         closed = not self.calls and any(owner.calls_end_reasoning for owner in self._owners)
         open_fence = self.said if self.fence else None
@@ -187,7 +189,7 @@ class Engine(ParseState):
         inner = Engine(
             (*FENCE_FORMS, *owners), preferred=preferred, strict=self.strict, limits=limits
         )
-        inner.tools, inner.ids = self.tools, Ids(self.ids)
+        inner.tools, inner.tool_names, inner.ids = self.tools, self.tool_names, Ids(self.ids)
         inner.calls, inner.scan.base = self.calls, self.scan.offset
         inner.said = inner.scan.base
         return inner

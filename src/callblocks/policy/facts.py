@@ -165,7 +165,9 @@ def gather(
     another meaning. A parameter that is not given counts with its default.
     """
     given = tool.with_defaults(input)
-    hosts = tuple(host_of(url) for url in _values(tool, given, URLS))
+    urls = tool.values_of_format(given, *URLS)
+    named = tool.values_of_format(given, *PATHS) if tool.paths is None else ()
+    hosts = tuple(host_of(url) for url in urls if url is not None)
     # A command with a network can reach hosts that appear nowhere in its arguments.
     anywhere = _reaches_any_host(tool, given)
     traits = reaching_out(tool.traits) if anywhere else tool.traits
@@ -173,7 +175,7 @@ def gather(
         tool=tool.name,
         traits=traits,
         input=given,
-        paths=tuple(_safe(path, resolve) for path in _paths(tool, given, reached)),
+        paths=tuple(_safe(path, resolve) for path in _paths(tool, given, named, reached)),
         hosts=(*hosts, ANY_HOST) if anywhere else hosts,
         needs_approval=tool.needs_approval,
         tainted=counting_taints(tool, traits, tainted),
@@ -198,10 +200,17 @@ def _reaches_any_host(tool: Tool, given: dict[str, Any]) -> bool:
         return True
 
 
-def _paths(tool: Tool, given: dict[str, Any], reached: bool) -> list[object]:
-    """Return the paths that a call denotes; a path that the tool cannot tell counts as unsafe."""
-    named = _values(tool, given, PATHS) if tool.paths is None else _told(tool.paths, given)
-    return [*named, *_told(tool.reaches, given)] if reached and tool.reaches else named
+def _paths(
+    tool: Tool, given: dict[str, Any], named: Iterable[object], reached: bool
+) -> list[object]:
+    """Return the paths that a call denotes; a path that the tool cannot tell counts as unsafe.
+
+    `named` are the values of its parameters for paths, which a tool with `paths` replaces.
+    """
+    paths = [path for path in named if path is not None]
+    if tool.paths is not None:
+        paths = _told(tool.paths, given)
+    return [*paths, *_told(tool.reaches, given)] if reached and tool.reaches else paths
 
 
 def _told(paths: Paths, given: dict[str, Any]) -> list[object]:
@@ -209,11 +218,6 @@ def _told(paths: Paths, given: dict[str, Any]) -> list[object]:
         return list(paths(given))
     except Exception:  # whatever an input does to it, the call is judged
         return [None]
-
-
-def _values(tool: Tool, given: dict[str, Any], formats: tuple[str, ...]) -> list[object]:
-    """Return the values at parameters of a format, without nulls."""
-    return [value for value in tool.values_of_format(given, *formats) if value is not None]
 
 
 def _safe(path: object, resolve: Callable[[str], str | None]) -> str | None:

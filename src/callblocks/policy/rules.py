@@ -266,7 +266,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _tool_holds(rule: Rule, facts: Facts) -> bool:
-    if not rule.tool or _fits(rule.tool, facts.tool, holds_text):
+    # Most rules name their tools, and a name is no pattern.
+    if not rule.tool or facts.tool in rule.tool or _fits(rule.tool, facts.tool, holds_text):
         return True
     # An alias must not widen an allow, but it must not dodge an ask or a deny either.
     through = bool(facts.through) and rule.decide != "allow"

@@ -99,14 +99,15 @@ def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | 
     tool = registry.get(call.name)
     if tool is None:
         return _unknown(call.name, registry.names, registry.absent.get(call.name, ""))
-    checked = _checked(call, tool)
-    if isinstance(checked, Failure):
-        return checked
+    if not call.ended or tool.function is None:
+        return _unready(call, tool)
+    checked = tool.check(call.input)
+    # A caller's own check may accept any depth; encoding and fingerprinting recurse.
+    too_deep = is_too_deep(call.input if checked.input is None else checked.input)
+    if checked.faults or too_deep:
+        return _unfit(call, tool, checked)
     if checked.input is not None:
         call = msgspec.structs.replace(call, input=checked.input)
-    # A caller's own check may accept any depth; encoding and fingerprinting recurse.
-    if is_too_deep(call.input):
-        return Failure(code="invalid_input", message=f"{tool.name}: nested too deep")
     if tool.stands_for is None:
         read = checked.input is not None
         return TakenCall(call=call, tool=tool, values=checked.values, through=through, read=read)
@@ -129,16 +130,18 @@ def check_call(call: Call, registry: Registry) -> CheckedCall | None:
     return CheckedCall(name=taken.tool.name, input=given, result=taken.tool.traits.result)
 
 
-def _checked(call: Call, tool: Tool) -> Checked | Failure:
-    """Return the input as the tool takes it, or the failure that stops this call for good."""
+def _unready(call: Call, tool: Tool) -> Failure:
+    """Return the failure of a call that broke off, or whose tool has no function here."""
     if not call.ended:
         words = f"the text ended inside this call of {tool.name}; write the whole call again"
         return Failure(code="unended_call", message=words)
-    if tool.function is None:
-        return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
-    checked = tool.check(call.input)
+    return Failure(code="not_runnable", message=_UNABLE.format(name=tool.name))
+
+
+def _unfit(call: Call, tool: Tool, checked: Checked) -> Failure:
+    """Return the failure of a call whose input does not fit its tool, or is nested too deep."""
     if not checked.faults:
-        return checked
+        return Failure(code="invalid_input", message=f"{tool.name}: nested too deep")
     if words := unbound(call, tool.spec):
         return Failure(code="invalid_input", message=f"{tool.name}: {words}")
     hint = quoting_hint(call, tool.spec, checked.faults)

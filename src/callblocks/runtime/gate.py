@@ -150,6 +150,7 @@ class Gate:
 
     def _judge(self, taken: TakenCall, turn: Turn) -> Judgement:
         call, tool = taken.call, taken.tool
+        tainted, person = turn.tainted, self._approving.person
         # Every path that is resolved in this block becomes a pin, also those that the policy looks
         # at.
         with in_call(CallFiles()) as pinned:
@@ -157,15 +158,17 @@ class Gate:
                 tool,
                 call.input,
                 resolve=self._resolve,
-                tainted=turn.tainted,
-                person=self._approving.person,
+                tainted=tainted,
+                person=person,
                 through=taken.through,
                 reached=self.policy.looks_at_paths,
             )
             # A call that sends data out also carries the taint of the files that it would send.
-            if carried := carried_taints(self._origins, tool, facts):
+            leaves = self._origins is not None and may_leave_by(tool, facts.traits)
+            if leaves and (carried := carried_taints(self._origins, tool, facts)):
                 tainted = tuple(dict.fromkeys((*facts.tainted, *carried)))
                 facts = msgspec.structs.replace(facts, tainted=tainted)
+            decision = self.policy.decide(facts)
         if facts.traits != tool.traits:
             # Traits may depend on the input (a dry run, a read-only query). Question and approval
             # are about the tool as this call uses it.
@@ -175,7 +178,7 @@ class Gate:
             tool=tool,
             values=taken.values,
             facts=facts,
-            decision=self.policy.decide(facts),
+            decision=decision,
             policy=self.policy,
             read=taken.read,
             pinned=pinned,

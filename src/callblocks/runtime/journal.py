@@ -88,6 +88,7 @@ class Journal:
         self._lock = threading.Lock()
         with self._told():
             self._store = _open(self._file)
+        self._process = os.getpid(), this_process()
 
     def begin(self, intent: Intent) -> JournalEntry | None:
         """Insert the intent and return `None`; or return the existing entry and change nothing.
@@ -101,7 +102,7 @@ class Journal:
             added = self._store.execute(
                 "insert into intents (key, turn, call, tool, input, process, began)"
                 " values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
-                (*row, this_process(), self._clock()),
+                (*row, self._this_process(), self._clock()),
             )
         return None if added.rowcount else self.find(intent.key)
 
@@ -110,7 +111,7 @@ class Journal:
         with self._told():
             self._store.execute(
                 "update intents set process = ?, began = ? where key = ? and ended is null",
-                (this_process(), self._clock(), key),
+                (self._this_process(), self._clock(), key),
             )
 
     def end(self, key: str, outcome: Outcome) -> None:
@@ -161,6 +162,12 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._store.close()
+
+    def _this_process(self) -> str:
+        # A forked process has another number.
+        if self._process[0] != os.getpid():
+            self._process = os.getpid(), this_process()
+        return self._process[1]
 
     def _entries(self, where: str, *values: object) -> list[JournalEntry]:
         query = f"select key, turn, call, tool, input, process, began, outcome from intents {where}"

@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,11 +19,12 @@ import msgspec
 from callblocks.core.call_text import format_size
 from callblocks.core.calls import Call
 from callblocks.core.errors import ToolError
+from callblocks.core.json_values import plain
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome, without_verdict
 from callblocks.core.redaction import redact, without_secrets
 from callblocks.guard.files.origins import Origins
 from callblocks.guard.files.pins import CallFiles, in_call
-from callblocks.guard.workers.budgets import Budgets, TellPlace
+from callblocks.guard.workers.budgets import Budget, Budgets, TellPlace
 from callblocks.guard.workers.threads import run_in_thread
 from callblocks.guard.workers.worker import run_isolated
 from callblocks.policy.facts import ContainedTaint, taint_by
@@ -41,6 +43,7 @@ __all__ = (
     "RunLimits",
     "Running",
     "Spilled",
+    "budget_of",
     "idempotency_key",
     "invoke",
     "spill",
@@ -113,10 +116,11 @@ async def invoke(
 
     `files` are those of the call, so that its paths lead to what was judged.
     """
-    # Context variables are copied when a task or thread is created, so setting them around `_start`
+    # Context variables are copied when a task or thread is created, so setting them around `begin`
     # suffices; the caller's own context stays unchanged.
+    begin = _starter(tool, values, context)
     with running_as(context), in_call(files or CallFiles()):
-        task = _start(tool, values, context)
+        task = begin()
     try:
         if await turn.wait(task, seconds):
             return _result(task)
@@ -134,15 +138,18 @@ _WORDS = {
 }
 
 
-def _start(tool: Tool, values: dict[str, Any], context: Context) -> asyncio.Future[Any]:
+def _starter(
+    tool: Tool, values: dict[str, Any], context: Context
+) -> Callable[[], asyncio.Future[Any]]:
+    """Return a function that starts the tool: in a process, as a task, or in a thread."""
     function = tool.function
     assert function is not None
     if tool.isolated:
-        return asyncio.ensure_future(run_isolated(tool, values))
+        return lambda: asyncio.ensure_future(run_isolated(tool, values))
     given = values if tool.context is None else {**values, tool.context: context}
     if inspect.iscoroutinefunction(function):
-        return asyncio.ensure_future(_contained(lambda: function(**given)))
-    return run_in_thread(lambda: _finished(function(**given)))
+        return lambda: asyncio.ensure_future(_contained(lambda: function(**given)))
+    return partial(run_in_thread, lambda: _finished(function(**given)))
 
 
 async def _contained(begin: Callable[[], Awaitable[Any]]) -> Any:
@@ -229,7 +236,7 @@ class Running:
         A call that starts a process waits for a slot first. Waiting is not recorded in the journal:
         until the call has a slot, nothing has begun.
         """
-        budget = self._budgets and self._budgets.of_tool(weighed.tool)
+        budget = self._budgets and budget_of(weighed.tool, self._budgets)
         if budget is None:
             return await self._run(weighed, turn, listen)
         async with AsyncExitStack() as stack:
@@ -326,7 +333,7 @@ class Running:
         """
         assert self._journal is not None
         call, tool = weighed.call, weighed.tool
-        kept = without_secrets(to_json_value(weighed.checked.input))
+        kept = without_secrets(plain(weighed.checked.input))
         intent = Intent(key=key, turn=turn.id, call=call.id, tool=tool.name, input=kept)
         try:
             past = self._journal.begin(intent)
@@ -352,6 +359,14 @@ class Running:
             told = Notice(code="not_kept", message=f"the end was not recorded: {error}")
             return msgspec.structs.replace(outcome, notices=(*outcome.notices, told))
         return outcome
+
+
+def budget_of(tool: Tool, budgets: Budgets) -> Budget | None:
+    """Return the budget for the processes of a tool; `None` where it starts no process."""
+    if tool.traits.kind == "exec":
+        return budgets.sandboxes
+    is_apart = tool.isolated or tool.traits.result == "rendering"
+    return budgets.renderers if is_apart else None
 
 
 def _refused(call: Call, code: str, message: str) -> Outcome:

@@ -51,9 +51,12 @@ __all__ = (
 
 def batches(calls: Iterable[Call], registry: Registry) -> list[list[Call]]:
     """Return batches of calls in running order; the calls of one batch run in parallel."""
+    ordered = sorted(calls, key=priority, reverse=True)
+    if len(ordered) < 2:
+        return [ordered] if ordered else []
     found: list[list[Call]] = []
     last: tuple[float, bool] | None = None
-    for call in sorted(calls, key=priority, reverse=True):
+    for call in ordered:
         place = (priority(call), _quiet(call, registry))
         # Only neighbours of the same priority that both change nothing may share a batch.
         if place == last and place[1]:

@@ -46,6 +46,8 @@ class Turn:
         for why in tainted:
             self.taint(why)
         self._taken = set(self._weights())
+        # Whether `take_new_taints` may return something.
+        self.has_new_taints = False
         self._signal: asyncio.Future[None] | None = None
 
     @property
@@ -58,6 +60,7 @@ class Turn:
     def taint(self, why: str) -> None:
         """Note that text of others came in; a `ContainedTaint` counts for fewer calls."""
         add_taint(self._taints, why)
+        self.has_new_taints = True
 
     def take_new_taints(self) -> list[str]:
         """Return the reasons added since the last call, to be recorded.
@@ -66,6 +69,7 @@ class Turn:
         """
         new = [why for weight, why in self._weights().items() if weight not in self._taken]
         self._taken.update(self._weights())
+        self.has_new_taints = False
         return new
 
     def _weights(self) -> dict[tuple[str, bool], str]:

@@ -271,7 +271,8 @@ class TurnRun:
                 self._end(by_id[outcome.id], outcome)
 
     def _end(self, call: Call, outcome: Outcome) -> None:
-        self._talk.came([self._writing.end(call, outcome, self._turn.take_new_taints())])
+        new = self._turn.take_new_taints() if self._turn.has_new_taints else ()
+        self._talk.came([self._writing.end(call, outcome, new)])
 
     def _end_by(self, ending: Ending) -> Ending:
         """Set the reason for the end, unless there is one already; return the reason that holds."""

@@ -20,7 +20,7 @@ from callblocks.core.turn_events import CallEnded, TurnEvent
 from callblocks.runtime.checked_call import check_call
 from callblocks.session.reply import FRAME, WIRE_ID, Reply, WrittenCall, random_id
 from callblocks.session.taint import taint_meta
-from callblocks.timeline.codec.decode import with_files
+from callblocks.timeline.codec.encode import with_files
 from callblocks.timeline.recorder import Recorder
 from callblocks.tools.registry import Registry
 
@@ -89,9 +89,9 @@ class TurnWriting:
         told = outcome
         try:
             written = self._recorder.ended(
-                self._id, call, outcome, self._check, origins=taint_meta(tainted)
+                self._id, call, outcome, self._check, origins=taint_meta(tainted) if tainted else {}
             )
-            told = with_files(outcome, written)
+            told = with_files(outcome, [entry.block for entry in written])
         finally:
             # What was done is told in any case.
             self._tell(CallEnded(outcome=told))

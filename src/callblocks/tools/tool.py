@@ -153,12 +153,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise CallerError(f"the tool {self.name} has no function here; it is only known")
         return self.function(*args, **kwargs)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Return the name that a call uses."""
         return self.spec.name
 
-    @property
+    @cached_property
     def brings_text_of_others(self) -> bool:
         """Return whether its output is known to hold text of others before it runs.
 
@@ -168,7 +168,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         reaches_out = self.traits.open_world and self.origin != "builtin"
         return reaches_out or self.traits.kind == "source"
 
-    @property
+    @cached_property
     def is_sandboxed(self) -> bool:
         """Return whether it runs commands in our sandbox, which data can leave only by the
         network.
@@ -177,12 +177,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def with_defaults(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return an input with the default of each parameter that is not given and has one."""
-        defaults = {
-            name: schema["default"]
-            for name, schema in self.spec.properties.items()
-            if "default" in schema and name not in given
-        }
+        defaults = {name: value for name, value in self._defaults.items() if name not in given}
         return {**given, **defaults}
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        properties = self.spec.properties.items()
+        return {name: schema["default"] for name, schema in properties if "default" in schema}
 
     @cached_property
     def _formats(self) -> frozenset[str]:

@@ -12,6 +12,7 @@ from callblocks import Rule
 from callblocks.core.calls import Call
 from callblocks.guard.workers.budgets import Budget, BudgetFull, Budgets
 from callblocks.policy.policy import Policy
+from callblocks.runtime.run_call import budget_of
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.declare import tool
 
@@ -159,10 +160,10 @@ def test_tools_have_the_budget_of_what_they_start() -> None:
         """Work."""
         return ""
 
-    assert budgets.of_tool(tool(kind="exec")(work)) is budgets.sandboxes
-    assert budgets.of_tool(tool(result="rendering")(work)) is budgets.renderers
-    assert budgets.of_tool(tool(isolated=True)(work)) is budgets.renderers
-    assert budgets.of_tool(tool(work)) is None
+    assert budget_of(tool(kind="exec")(work), budgets) is budgets.sandboxes
+    assert budget_of(tool(result="rendering")(work), budgets) is budgets.renderers
+    assert budget_of(tool(isolated=True)(work), budgets) is budgets.renderers
+    assert budget_of(tool(work), budgets) is None
 
 
 def test_a_call_that_finds_the_queue_full_fails_and_runs_nothing() -> None:

@@ -102,29 +102,22 @@ def take_pin(root: int, real: str, opener: Opener) -> Pin:
     return Pin(real, anchor, held, _identity(found), (found.st_size, found.st_mtime_ns))
 
 
-class CallFiles:
+class CallFiles(msgspec.Struct, eq=False):
     """The files of one call: its pins by root and path, and a test for paths that the policy hides.
 
     A path that could not be resolved keeps its failure, so it cannot start to lead somewhere later.
     """
 
-    def __init__(
-        self,
-        pins: dict[tuple[object, str], Pin | ToolError] | None = None,
-        hides: Callable[[str], bool] | None = None,
-        *,
-        is_call: bool = True,
-    ) -> None:
-        self.pins = {} if pins is None else pins
-        self.hides = hides
-        self._is_call = is_call
+    pins: dict[tuple[object, str], Pin | ToolError] = {}
+    hides: Callable[[str], bool] | None = None
+    is_call: bool = True
 
     def pinned(self, root: object, path: str, resolve: Callable[[], Pin]) -> Pin:
         """Return the pin of a path; call `resolve` only the first time."""
         kept = self.pins.get((root, path))
         if kept is None:
             try:
-                kept = msgspec.structs.replace(resolve(), is_binding=self._is_call)
+                kept = msgspec.structs.replace(resolve(), is_binding=self.is_call)
             except ToolError as error:
                 # A failure is cached like a pin: a path that did not resolve when it was judged
                 # must not resolve when it is used.

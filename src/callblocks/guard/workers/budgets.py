@@ -27,8 +27,6 @@ from typing import TypeAlias
 
 import msgspec
 
-from callblocks.tools.tool import Tool
-
 __all__ = ("Budget", "BudgetFull", "Budgets", "TellPlace")
 
 # Callback with the number of waiters served before, called each time that the number changes.
@@ -203,10 +201,3 @@ class Budgets(msgspec.Struct, frozen=True):
         Chats of one user share that user's slots, however many chats there are.
         """
         return cls(Budget(*sandboxes), Budget(*renderers), Budget(*streams))
-
-    def of_tool(self, tool: Tool) -> Budget | None:
-        """Return the budget for the processes of a tool; `None` where it starts no process."""
-        if tool.traits.kind == "exec":
-            return self.sandboxes
-        is_apart = tool.isolated or tool.traits.result == "rendering"
-        return self.renderers if is_apart else None

@@ -277,6 +277,7 @@ class ParseState:
         "solid",
         "speak",
         "strict",
+        "tool_names",
         "tools",
         "unclosed",
     )
@@ -284,6 +285,7 @@ class ParseState:
     def __init__(self, tools: ToolSpecs, limits: Limits, *, strict: bool = False) -> None:
         self.scan = Scanner()
         self.tools = specs_by_name(tools)
+        self.tool_names = tuple(self.tools)
         self.limits = limits
         self.strict = strict
         self.alone = True

@@ -374,8 +374,6 @@ def find_unread(
     `quotes`: a call in quotation marks, in code or in a diff is a mention. `open_fence`: the end of
     the text if a code fence is open there, else None; a fence that is never closed quotes nothing.
     """
-    if log.is_plain(tools):
-        return
     names = _Names(tools)
     last: int | None = None
     for stretch, enough in log.stretches(closed_thoughts=closed_thoughts):

@@ -11,17 +11,16 @@ Only the first digest speaks for the call; a later one with an error is of a fil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
-from msgspec.structs import replace
 
-from callblocks.core.blocks import Block, Entry
+from callblocks.core.blocks import Block
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome, without_managed
 from callblocks.timeline.codec.call_stamp import ERROR_NOTICES
 
-__all__ = ("outcome_of", "read_digest", "read_object", "with_files")
+__all__ = ("outcome_of", "read_digest", "read_object")
 
 _REPORT, _NO_ERROR = "Runtime error: ", "none"
 
@@ -127,15 +126,6 @@ def _artifacts(digests: Sequence[dict[str, Any]]) -> tuple[Artifact, ...]:
         and isinstance(digest.get("sha256"), str)
         and "error" not in digest
     )
-
-
-def with_files(outcome: Outcome, written: Iterable[Entry]) -> Outcome:
-    """Return the outcome with the files of its blocks, as later readers see them."""
-    blocks = [entry.block for entry in written]
-    known = {artifact.digest for artifact in outcome.artifacts}
-    found = outcome_of(outcome.id, outcome.name, blocks).artifacts
-    more = tuple(artifact for artifact in found if artifact.digest not in known)
-    return replace(outcome, artifacts=(*outcome.artifacts, *more)) if more else outcome
 
 
 def read_digest(block: Block) -> dict[str, Any] | None:

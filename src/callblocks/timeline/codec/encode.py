@@ -31,6 +31,7 @@ from callblocks.timeline.codec.call_stamp import (
     notice_blocks,
     notice_of_failure,
 )
+from callblocks.timeline.codec.decode import outcome_of
 from callblocks.timeline.codec.ended_call import Emitted, EndedCall, Holdings, is_spilled, left_out
 from callblocks.timeline.codec.exec_results import EMBEDDED, exec_results
 from callblocks.timeline.codec.file_blocks import TurnFile, digest_text, file_blocks
@@ -43,6 +44,7 @@ __all__ = (
     "emit",
     "read_results",
     "result_blocks",
+    "with_files",
 )
 
 # --- The result of `react.read`: the status first, then the blocks ---
@@ -224,3 +226,16 @@ def _bounded(blocks: Iterable[Block]) -> tuple[list[Block], list[Notice]]:
         return kept, []
     words = "these results are too large together; react.read brings the others one by one"
     return kept, [Notice(code="file_too_large", message=words, details={"paths": without})]
+
+
+# --- The outcome with the files that its blocks name ---
+
+
+def with_files(outcome: Outcome, blocks: Sequence[Block]) -> Outcome:
+    """Return the outcome with the files of its blocks, as later readers see them."""
+    if not any(block.path.startswith("fi:") for block in blocks):
+        return outcome
+    known = {artifact.digest for artifact in outcome.artifacts}
+    found = outcome_of(outcome.id, outcome.name, blocks).artifacts
+    more = tuple(artifact for artifact in found if artifact.digest not in known)
+    return replace(outcome, artifacts=(*outcome.artifacts, *more)) if more else outcome

@@ -172,7 +172,9 @@ def _draw_entry(entry: GroupedCall, width: int) -> list[Line]:
     if entry.pending:
         return [(*call, Styled("mark", " ⏳"))]
     verdict = entry.verdict
-    shown, size = split_cut(verdict.text if verdict else entry.result or "")
+    shown, size = (verdict.text if verdict else entry.result or ""), None
+    if shown.endswith(")"):
+        shown, size = split_cut(shown)
     texts = _split(shown)
     if not texts and size is None:
         return [(*call, Styled("error", " ❌") if entry.failed else Styled("mark", " ✓"))]

@@ -157,4 +157,4 @@ def _result(event: CallEnded) -> Result:
     outcome = event.outcome
     if event.written and outcome.error is not None:
         return Result(id=outcome.id, error=outcome.error.message)
-    return outcome.result()
+    return outcome.result() if outcome.error else Result(id=outcome.id, output=outcome.output)
