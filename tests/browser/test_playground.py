@@ -55,6 +55,8 @@ def _give(page: Page, text: str = TEXT) -> None:
     page.evaluate(_PASTE, text)
     expect(page.locator("#where")).to_have_text(f"{len(text):,} of {len(text):,}")
     expect(page.locator("#marked")).to_be_visible()
+    # The events come from the server, and set the position to the end.
+    expect(page.locator("#known")).not_to_have_text("0")
 
 
 def _move(page: Page, position: int) -> None:
