@@ -10,6 +10,8 @@ from callblocks import Call, Parser, parse
 from callblocks.core.events import Event
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.grammar.grammar import Kind
+from support.corpus import plain_events
+from support.corpus_format import event_lines, format_file, parse_file
 from support.examples import Examples
 from support.guidance import accepts
 from support.pages import ROOT, CodeBlock, code_blocks
@@ -92,6 +94,17 @@ def test_what_it_writes_reads_back_and_fits_its_grammars(call: Call) -> None:
     kinds: tuple[Kind, ...] = ("gbnf", "lark")
     for kind in kinds:
         assert accepts(DIALECT.grammar(TOOLS, kind), kind, text)
+
+
+def test_the_corpus_file_that_is_shown_says_what_is_read() -> None:
+    blocks = code_blocks(PAGE.read_text("utf-8"))
+    shown = next(block.text for block in blocks if block.text.startswith("# hermes\n"))
+    file = parse_file(shown)
+    assert format_file(file) == shown
+    for case in file.cases:
+        told = {**file.options, **case.options}
+        events = parse(case.text, "hermes", strict=told["strict"]).events
+        assert case.events == event_lines("hermes", case.text, plain_events(events))
 
 
 def test_it_teaches() -> None:

@@ -4,7 +4,7 @@
 
 The first byte chooses the dialect, the next two seed the cuts, the rest is the text. A dictionary
 of markers is made beside the artifacts. A text that breaks the invariant becomes a case in
-`tests/corpus/<dialect>/`.
+`tests/corpus/<dialect>.txt` (`scripts/add-case`).
 """
 
 # atheris has no types, and only `make fuzz` installs it.

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
-
-import msgspec
 
 from callblocks import Parser, dialects
 from callblocks.core.events import Event, join
 from callblocks.parser import AUTO
 
-__all__ = ("NAMES", "alike", "cut", "lines", "read")
+__all__ = ("NAMES", "alike", "cut", "read")
 
 NAMES = (*dialects, AUTO)
 """Everything that can be read: each dialect, and all of them at once."""
@@ -36,10 +33,3 @@ def alike(one: Sequence[Event], other: Sequence[Event]) -> bool:
     joined, others = join(list(one)), join(list(other))
     # Only what holds NaN is unequal to itself: then the spelling tells.
     return joined == others or repr(joined) == repr(others)
-
-
-def lines(events: Sequence[Event]) -> str:
-    """One JSON object a line, joined; half a surrogate pair is written as its escape."""
-    told = (msgspec.to_builtins(event) for event in join(list(events)))
-    rows = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in told)
-    return "".join(rows).encode("utf-8", "backslashreplace").decode()

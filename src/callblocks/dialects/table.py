@@ -1,4 +1,4 @@
-"""The table of all dialects. To add one: its file, a line here, and `tests/corpus/<name>/`.
+"""The table of all dialects. To add one: its file, a line here, and `tests/corpus/<name>.txt`.
 
 Nothing else knows which dialects exist. Those of other packages are registered: by a program with
 `register_dialect`, or by the plug-ins that `find_more` finds; `auto` asks them last. A
