@@ -11,7 +11,7 @@ underscores for U+2581, or leave out the newline before the closing fence.
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing import NamedJson
 
 __all__ = ("DeepseekV3",)
 

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 import re
 
-from callblocks.parsing.engine.block import Block
-from callblocks.parsing.engine.markers import Shape
-from callblocks.parsing.readers.call_keys import Keys
-from callblocks.parsing.readers.row import CallRow
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import Block, CallRow, JsonCalls, Keys, Shape
 
 __all__ = ("GenericJson",)
 

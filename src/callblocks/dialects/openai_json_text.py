@@ -13,11 +13,7 @@ import re
 from dataclasses import replace
 from functools import cached_property
 
-from callblocks.parsing.engine.block import Block
-from callblocks.parsing.engine.markers import Shape
-from callblocks.parsing.readers.call_keys import Keys
-from callblocks.parsing.readers.row import CallRow
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import Block, CallRow, JsonCalls, Keys, Shape
 
 __all__ = ("OpenaiJsonText",)
 
