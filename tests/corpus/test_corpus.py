@@ -13,8 +13,8 @@ import pytest
 from callblocks.core.events import join
 from callblocks.parser import AUTO
 from support.corpus import CORPUS, Case, cases_of, naming, options, record_events
-from support.reading import NAMES, alike, cut, read
-from support.verifying import verify
+from support.event_verifier import verify
+from support.text_pieces import NAMES, alike, cut, read
 
 LEAST = 15
 LEAST_FOR_AUTO = 20

@@ -20,9 +20,9 @@ from support.corpus_format import (
     format_file,
     parse_file,
 )
-from support.reading import NAMES, read
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
+from support.text_pieces import NAMES, read
 
 TEXTS = st.text(st.characters(exclude_categories=())) | st.text(
     st.sampled_from("|# <U+0a>⏎»«\n\r\t\0 \u200b\ud83d\ude00\ufe0f🛠✂✅e\u0301\x85\u2028\\")

@@ -13,14 +13,14 @@ from callblocks.parsing.engine.ids import GENERAL_CODES
 from callblocks.parsing.grammar.grammar import Kind
 from support.corpus import plain_events
 from support.corpus_format import event_lines, format_file, parse_file
+from support.event_verifier import verify
 from support.examples import Examples
 from support.guidance import accepts
 from support.pages import ROOT, CodeBlock, code_blocks
-from support.reading import alike, cut
 from support.soup import COMMON, texts
+from support.text_pieces import alike, cut
 from support.tools import TOOLS, calls
-from support.verifying import verify
-from support.work import work
+from support.work_counter import work
 
 PAGE = ROOT / "CONTRIBUTING.md"
 PARTS = (

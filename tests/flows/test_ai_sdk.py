@@ -25,9 +25,8 @@ from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Version
-from support.ai_clients import CLIENTS, AiClient, Told, Turn, chat_app
+from support.ai_clients import CLIENTS, AiClient, Told, Turn, chat_app, served
 from support.corpus import cases_of
-from support.served import served
 from support.turns import BEGIN, a_turn, asked, called, ended, joined, played
 
 EXAMPLES = {

@@ -20,9 +20,9 @@ import atheris
 
 with atheris.instrument_imports(include=["callblocks"]):
     from callblocks.dialects import dialects
-    from support.reading import NAMES, alike, cut, read
+    from support.event_verifier import verify
     from support.soup import COMMON, PARTS
-    from support.verifying import verify
+    from support.text_pieces import NAMES, alike, cut, read
 
     OWNERS = tuple(dialects.values())  # each is imported, and so instrumented, when asked for
 

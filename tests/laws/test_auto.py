@@ -11,7 +11,7 @@ from callblocks.parser import AUTO
 from support.corpus import Case, all_cases, options
 from support.mentions import mentions
 from support.paragraphs import paragraphs
-from support.reading import read
+from support.text_pieces import read
 
 LEAST_NAMED = 0.98
 MOST_REPORTED = 0.01

@@ -16,8 +16,8 @@ from callblocks import dialects, parse
 from callblocks.core.specs import ToolSpec, specs_by_name
 from callblocks.parsing.dialect import Parsed
 from support.corpus import cases_of, options
-from support.reading import alike, cut, read
-from support.verifying import verify
+from support.event_verifier import verify
+from support.text_pieces import alike, cut, read
 
 GIVEN = (("<think>", "</think>"),)
 BEFORE = "Hm.\n"

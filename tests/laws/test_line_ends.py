@@ -19,10 +19,10 @@ from callblocks.core.events import Event, join
 from callblocks.core.specs import ToolSpec
 from callblocks.parser import AUTO
 from support.corpus import cases_of, options
-from support.reading import NAMES, alike, read
+from support.event_verifier import verify
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
-from support.verifying import verify
+from support.text_pieces import NAMES, alike, read
 
 EXAMPLES = max(30, settings().max_examples // 2)
 LEFT_OUT = ("span", "place", "detail")

@@ -18,9 +18,9 @@ from callblocks.core.events import Event
 from callblocks.core.specs import ToolSpec
 from support.attempts import attempts
 from support.corpus import cases_of, options
-from support.reading import NAMES, cut, read
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
+from support.text_pieces import NAMES, cut, read
 
 EXAMPLES = max(12, settings().max_examples // 4)
 FOUND = 20

@@ -26,9 +26,9 @@ from callblocks.parsing.engine.unread import is_common
 from callblocks.parsing.loop import Setting
 from support.corpus import Case, cases_of, options
 from support.damage import damages, place_of, touches
-from support.reading import NAMES
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
+from support.text_pieces import NAMES
 
 DAMAGES = int(os.environ.get("CALLBLOCKS_DAMAGES", "1"))
 EXAMPLES = max(20, settings().max_examples)

@@ -19,8 +19,8 @@ from callblocks.core.events import CallInput, CallReady, Event
 from callblocks.core.json_values import same
 from callblocks.parsing.values.python_values import read_arguments
 from support.corpus import Case, cases_of, naming, options
-from support.reading import NAMES, read
-from support.verifying import verify
+from support.event_verifier import verify
+from support.text_pieces import NAMES, read
 
 # A text that scissors-cat holds is given back where it ends without the delimiter.
 HELD = (

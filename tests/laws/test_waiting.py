@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from callblocks import Parser, ToolSpec, dialects
 from callblocks.core.events import CallReady, CallStarted, Event, Malformed, Text
 from support.corpus import Case, all_cases
-from support.reading import NAMES, cut
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
-from support.waiting import may_wait
+from support.text_pieces import NAMES, cut
+from support.waiting_rules import may_wait
 
 CALL = '{"name": "ls", "arguments": {"a": 1}}'
 EXAMPLES = max(60, settings().max_examples)

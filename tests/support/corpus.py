@@ -1,4 +1,4 @@
-"""The cases of the corpus: texts, options of the parser, and what laws begin with.
+"""The cases of the corpus: texts, options of the parser, recorded events.
 
 The cases of a dialect stand in `tests/corpus/<dialect>.txt`; `support.corpus_format` says how. Each
 file is read once in a process.

@@ -7,7 +7,7 @@ import pytest
 from callblocks import Parser, dialects
 from callblocks.dialects import dialect_of, families
 from support.corpus import cases_of, options
-from support.reading import alike, read
+from support.text_pieces import alike, read
 
 
 @pytest.mark.parametrize("name", dialects)

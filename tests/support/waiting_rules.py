@@ -1,4 +1,4 @@
-r"""What text may wait for more, and how long: one opening, as each dialect's specification says.
+r"""Which text may wait for more, by each dialect's rules.
 
 Text waits if it stands in no event yet. Then it begins where a block could begin, and what came
 since has not decided it:

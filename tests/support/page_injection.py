@@ -1,4 +1,4 @@
-"""Whether a page took text for more than text: what ran, and what stands in its document.
+"""Whether a page ran text as code or took it as markup.
 
 watch_harm(watch.context)           before a page is opened
 assert_harmless(page)

@@ -1,4 +1,4 @@
-"""People who are asked, and answer as a test says."""
+"""Scripted people: answers to questions of approvals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session for tests: real tools run by the real runtime, written down by the recorder."""
+"""A session with real tools, runtime and recorder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.turn_files import FolderFiles
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
-from support.running import run
+from support.tool_runtime import run
 
 NOON = 1_896_091_200.0
 """2030-01-31T12:00:00Z"""

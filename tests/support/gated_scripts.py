@@ -1,4 +1,4 @@
-"""Scripts that a model plays at once, behind a gate: so a test is there before the first word."""
+"""Scripted models that wait at a gate, so that a client is there before the first word."""
 
 from __future__ import annotations
 

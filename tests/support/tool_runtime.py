@@ -1,4 +1,4 @@
-"""Tools that do all kinds of things, and a runtime around them."""
+"""Tools of all kinds, and a runtime around them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timelines to look at: blocks as they are written by a run."""
+"""Timelines as runs write them, for views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction as it is meant, with nothing done for speed: each pattern over the whole text."""
+"""Redaction without optimizations: each pattern over the whole text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings of calls, the transcripts that they are of, and small tools that give what is drawn."""
+"""The drawings of the specification, their transcripts, and tools that return what they show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.home import fence
+from support.command_home import fence
 
 __all__ = (
     "COLLAPSED",

@@ -1,4 +1,4 @@
-"""Code for the exec tools to run, and runs of it in a turn."""
+"""Code for the exec tools, and runs of it in a turn."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from callblocks.policy.rules import Rule
 from callblocks.toolkits.exec.exec_tools import exec_tools
 from callblocks.toolkits.exec.workdir import TurnPlace
 from callblocks.tools.tool import Tool
-from support.recording import Session
-from support.running import call
+from support.recorded_sessions import Session
+from support.tool_runtime import call
 
 PYTHON = "exec_tools.execute_code_python"
 SHELL = "exec_tools.execute_code_shell"

@@ -1,4 +1,4 @@
-"""How much random text a dialect is tried with.
+"""How many random examples each dialect is tried with.
 
 What is said of one dialect of a shape is mostly said of the shape. So the first dialect of each
 shape, what has a reader of its own, and all of them at once are tried in full; further dialects

@@ -1,4 +1,4 @@
-"""A place to run the command in: a workspace, a folder for its state, and nobody at a terminal."""
+"""A home for the command: a workspace, a state folder, no terminal."""
 
 from __future__ import annotations
 

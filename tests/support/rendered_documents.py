@@ -1,4 +1,4 @@
-"""Documents for tests, made in this process: what a writer says is kept, files are given."""
+"""The tools for documents, with a renderer inside this process."""
 
 from __future__ import annotations
 

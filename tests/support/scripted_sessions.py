@@ -1,4 +1,4 @@
-"""Models that say what a test wants, and sessions around them."""
+"""Scripted models, and sessions around them."""
 
 from __future__ import annotations
 

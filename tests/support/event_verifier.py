@@ -1,4 +1,4 @@
-"""A verifier of events: whatever the text was, this holds of what a parser said about it.
+"""A verifier of a parser's events: spans tile the text, calls start and end once.
 
 - The spans tile the text: each event starts where the last one ended.
 - A call starts, says its input, and ends once: ready or malformed. Nothing but problems

@@ -1,4 +1,4 @@
-"""Timelines as they may come: turns, calls that run side by side, hides, files and odd blocks.
+"""Random timelines: turns, parallel calls, hidden entries, files, odd blocks.
 
 Their texts hold the markers of every dialect. A hide names any path, also one that is frozen.
 What is never to be shown to a model says HOSTED.

@@ -1,4 +1,4 @@
-"""A real server in a thread, a model that does what a prompt says, and clients for it."""
+"""The chat server in a thread, models that follow their prompt, and HTTP clients."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.home import fence
-from support.speaking import some_host
+from support.command_home import fence
+from support.scripted_sessions import some_host
 
 __all__ = (
     "Noted",

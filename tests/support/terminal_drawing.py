@@ -1,4 +1,4 @@
-"""What a person sees of a turn, of its chat text, or of its message, on a terminal."""
+"""A turn, its chat text or its message, as a terminal draws it."""
 
 from __future__ import annotations
 

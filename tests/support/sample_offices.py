@@ -1,4 +1,4 @@
-"""The sample office, laid once and copied for each test that changes it."""
+"""The sample office, copied for each test that changes it."""
 
 from __future__ import annotations
 

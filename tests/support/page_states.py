@@ -1,4 +1,4 @@
-"""The states that the pages can be in, and how a person gets there.
+"""The states of the pages, and the steps to each.
 
     STATES["approval"](page, site)          the page now shows a question
 

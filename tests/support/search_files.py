@@ -1,4 +1,4 @@
-"""Files to look into, made for a test: PDF with the words of its pages, DOCX of chosen parts."""
+"""Files for the search tools: PDF pages with words, DOCX of chosen parts."""
 
 from __future__ import annotations
 

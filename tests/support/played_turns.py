@@ -1,4 +1,4 @@
-"""A turn that was played with a model of texts: what was told, sent and written."""
+"""A turn of a text model: its prompts, its events, its timeline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.speaking import (
+from support.scripted_sessions import (
     Replies,
     blocks_of,
     check_grammar,

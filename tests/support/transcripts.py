@@ -1,4 +1,4 @@
-"""The transcripts under examples/, and ways to cut a text."""
+"""The transcripts under examples/, and random cuts of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much work a reading is, counted and not timed.
+"""Work, counted in calls and copies and not timed; too much of it ends a test.
 
 The count is the number of calls, of Python and of C, and the number of characters that were
 copied or searched: in the scanner, in JSON, in the fast path of `feed`, and in any text that a
@@ -7,7 +7,8 @@ dialect takes from a block. A slice of a long text is one call, so the character
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from cProfile import Profile
 from typing import Any
@@ -17,9 +18,9 @@ from callblocks.parsing.engine.block import Block
 from callblocks.parsing.engine.parse_state import Scanner
 from callblocks.parsing.loop import Engine
 from callblocks.parsing.values.json_scan import JsonScan
-from support.reading import read
+from support.text_pieces import read
 
-__all__ = ("work",)
+__all__ = ("TooMuchWork", "at_most", "work")
 
 COPIES = (
     *("__add__", "__getitem__", "partition", "removeprefix", "removesuffix", "rpartition"),
@@ -141,3 +142,28 @@ def _scanning(count: _Count) -> Any:
         return end
 
     return patch.object(JsonScan, "feed", wrapped)
+
+
+class TooMuchWork(BaseException):
+    """The limit was passed; no handler of what a parser raises catches this."""
+
+
+@contextmanager
+def at_most(calls: int) -> Generator[None, None, None]:
+    """Allow so many calls of functions, of Python's and of C's, in this thread."""
+    count = 0
+    before = sys.getprofile()
+
+    def counted(_: Any, event: str, __: Any) -> None:
+        nonlocal count
+        if event in ("call", "c_call"):
+            count += 1
+            if count > calls:
+                sys.setprofile(before)
+                raise TooMuchWork(f"more than {calls} calls")
+
+    sys.setprofile(counted)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)

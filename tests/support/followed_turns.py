@@ -1,4 +1,4 @@
-"""Turns of scripts that are followed from the first word on, in every form that they have."""
+"""Turns that are followed from their start, in each form of stream."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import msgspec
 from callblocks.core.blocks import Entry
 from callblocks.core.turn_events import TurnEvent
 from callblocks.server.chats.chats import RunningTurn
-from support.drawing import chat_text_of
-from support.scripts import GatedScripts
-from support.serving import Served
+from support.chat_server import Served
+from support.gated_scripts import GatedScripts
+from support.terminal_drawing import chat_text_of
 
 __all__ = ("Followed", "Following", "joined", "spec_form")
 

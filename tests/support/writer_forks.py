@@ -1,7 +1,7 @@
-"""Writers that die, forked by a process in which everything is imported: a death costs little.
+"""Forked writers that are killed: Python starts once.
 
-    with Nursery() as nursery:
-        acknowledged = nursery.kill(Order(…))
+    with WriterForks() as forks:
+        acknowledged = forks.kill(Order(…))
 
 The process reads orders and answers each, after the death, with how the writer ended and what it
 had acknowledged.
@@ -22,7 +22,7 @@ import msgspec
 from callblocks.core.blocks import Entry
 from support.dying_writer import Order, write
 
-__all__ = ("Nursery",)
+__all__ = ("WriterForks",)
 
 
 class _Death(msgspec.Struct, frozen=True):
@@ -32,13 +32,13 @@ class _Death(msgspec.Struct, frozen=True):
     size: int
 
 
-class Nursery:
+class WriterForks:
     """The process that forks; it ends with the block."""
 
     def __enter__(self) -> Self:
         path = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "support.nursery"],
+            [sys.executable, "-m", "support.writer_forks"],
             env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

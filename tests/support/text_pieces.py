@@ -1,4 +1,4 @@
-"""Reading a text whole or in pieces, and comparing what was seen."""
+"""Texts read whole or in pieces, and comparison of the events."""
 
 from __future__ import annotations
 
