@@ -598,11 +598,12 @@ class RowReader:
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
         """Read the rest of a row with broken JSON, or that the text cuts off, with repairs."""
         # A row that is not certain to be calls is repaired only if its dialect says so (`natural`,
-        # `mends`), and only if all its elements turn out to be calls: repairing any JSON in prose
-        # would invent calls. `certain` also holds once a call was started, since its events cannot
-        # be revoked.
+        # `mends`) or if it names a declared tool, and only if all its elements turn out to be
+        # calls: repairing any JSON in prose would invent calls. `certain` also holds once a call
+        # was started, since its events cannot be revoked.
         certain = call.started or call.meant or self.row.sure
-        if not (certain or self.row.natural or self.row.mends):
+        is_tool = call.name in self.block.stage.tools
+        if not (certain or is_tool or self.row.natural or self.row.mends):
             return self._leave(call)
         ended = yield from self._seek_end(call)
         raw = self.block.pack(call.start)
