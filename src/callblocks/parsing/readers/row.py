@@ -65,6 +65,7 @@ class CallRow:
     as_text         arguments are strings that hold JSON
     sure            the markers alone make it a row; otherwise its objects need a name and arguments
     only_known      if tools are declared, the name must be one of them
+    tools_suffice   the name of a declared tool makes an object a call, whatever its arguments are
     may_lack_input  an object without arguments calls a tool that requires none
     early           a call starts with its arguments; the caller can still discard its events
     mends           an object that is no JSON is repaired even if the row is not `sure`
@@ -83,6 +84,7 @@ class CallRow:
     as_text: bool = False
     sure: bool = True
     only_known: bool = False
+    tools_suffice: bool = False
     may_lack_input: bool = False
     early: bool = False
     mends: bool = False
@@ -580,7 +582,7 @@ class RowReader:
 
     def _is_call(self, parts: Parts) -> bool:
         """Return whether an object is a call, in a row that its markers do not make certain."""
-        if self.row.sure:
+        if self.row.sure or (self.row.tools_suffice and parts.name in self.block.stage.tools):
             return True
         given = parts.input
         known = self._any_name or parts.name in self.block.stage.tools

@@ -38,6 +38,7 @@ __all__ = ("BraceCalls",)
 NAME = Markers(Shape((*"call:", r"[ \t\r\n]{0,20}", "[A-Za-z_]", r"[\w.-]{0,200}", r"\{")))
 # Models also write strings in JSON's quotes: brackets inside of them must not count.
 OTHER_QUOTE = Shape((r"[:,\[{]", r"[ \t\r\n]{0,20}", '"'))
+_KEY_GAP = r"[ \t\r\n]{0,20}"
 _OPENING = {"}": "{", "]": "["}
 _CLOSING = {"{": "}", "[": "]"}
 
@@ -107,8 +108,12 @@ class BraceCalls(Dialect):
         return Bodies((self.opening,), (self.closing,), notation="braces")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # `call:NAME{` without a marker occurs in prose, so it opens only in a single dialect.
-        return (self.opening, *NAME.shapes) if setting.alone else (self.opening,)
+        # `call:NAME{` without a marker occurs in prose, so it opens only in a single dialect, or
+        # with a string in its own quotes behind the first key.
+        if setting.alone:
+            return (self.opening, *NAME.shapes)
+        key = (_KEY_GAP, r"[\w-]{1,100}", _KEY_GAP, ":", _KEY_GAP, *map(re.escape, self.quote))
+        return (self.opening, *(shape._replace(ahead=(key,)) for shape in NAME.shapes))
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[str]:
         return (self.quote,)
