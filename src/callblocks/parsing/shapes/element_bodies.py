@@ -41,10 +41,10 @@ __all__ = (
 
 # --- A call whose only sign is a tag with the name of a tool, `<read_file>`, when guessing ---
 #
-# Prose mentions such tags. So nothing is emitted before the closing tag, or the end of the text, has
-# arrived and a parameter of the tool has a value; everything else is prose. A tag is refused as soon
-# as its first argument shows that it is no call: `<search> finds …` waits for one character, not for
-# a closing tag.
+# Prose mentions such tags. So nothing is emitted before the closing tag has arrived and the
+# arguments satisfy the tool's schema; everything else is prose. A tag is refused as soon as its
+# first argument shows that it is no call: `<search> finds …` waits for one character, not for a
+# closing tag.
 
 
 class GuessedCall(XmlCall):
@@ -69,7 +69,7 @@ class GuessedCall(XmlCall):
             return None
         self._body = body = TextBody(block, shape, self.end.markers, blanks)
         end = yield from self._read_body(body)
-        if not self._is_of(tool, ended=bool(end), sure=bool(end) and self.sure):
+        if not (end and self.sure and self._is_of(tool)):
             self.dead = block.offset
             return None
         self._start(name, stop)
@@ -89,23 +89,17 @@ class GuessedCall(XmlCall):
         self._block.lead(len(opening) - len(opening.lstrip()))
         self._block.started(name, end=stop)
 
-    def _is_of(self, tool: ToolSpec | None, *, ended: bool, sure: bool) -> bool:
-        """Return whether the body has a parameter of the tool, or is empty where it may be.
-
-        Without its closing tag a body must be complete. If its end is not sure, it must not hold
-        other text than arguments, as a sentence about a call does.
-        """
-        if self.inside and not ended:
-            return False
+    def _is_of(self, tool: ToolSpec | None) -> bool:
+        """Return whether the arguments fit the tool: all required ones, and at least one known."""
         try:
             value, problems = self.value(tool)
         except BadBody:
             return False
-        if not sure and any(code == "stray-text" for code, _ in problems):
+        known = [key for key in value if self._named.is_key(key, tool)]
+        if tool and not value.keys() >= set(tool.required):
             return False
-        is_given = any(self._named.is_key(key, tool) for key in value)
-        may_lack = ended and not (tool and tool.required)
-        return is_given or (may_lack and not (value or problems))
+        # Unknown arguments beside them do not matter if all required ones are there.
+        return bool(known) or not (value or problems)
 
 
 # --- Calls whose body is a row of elements: `<path>a.txt</path><content>…</content>` ---
