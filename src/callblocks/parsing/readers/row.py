@@ -154,6 +154,8 @@ class CallObject:
     one of the `silent` names. `as_text`: its arguments are a string. `any_name`: the name need not
     be a declared tool's. `early`: the call starts with its arguments although it may be no call.
 
+    `is_answer`: a key shows that it is data, or describes a tool.
+
     Of a duplicate key the last value counts, which is a repair. A second name that differs from the
     emitted one sets `renamed`: the call is then bad, because an event cannot be revoked.
     """
@@ -185,6 +187,7 @@ class CallObject:
         self.written = ""
         self.started = False
         self.meant = False
+        self.is_answer = False
         self.too_deep = False
         self.renamed = False
         self.repairs: dict[str, None] = {}
@@ -309,6 +312,7 @@ class CallObject:
         if keys.single and self.name in ("", key):
             return (yield from self._single(key))
         if not self.sure and self._is_answer(key, level):
+            self.is_answer = True
             return False
         if key in keys.nested and char == "{" and not keys.single:
             return (yield from self.read(level + 1))
@@ -604,7 +608,7 @@ class RowReader:
         # calls: repairing any JSON in prose would invent calls. `certain` also holds once a call
         # was started, since its events cannot be revoked.
         certain = call.started or call.meant or self.row.sure
-        is_tool = call.name in self.block.stage.tools
+        is_tool = call.name in self.block.stage.tools and not call.is_answer
         if not (certain or is_tool or self.row.natural or self.row.mends):
             return self._leave(call)
         ended = yield from self._seek_end(call)

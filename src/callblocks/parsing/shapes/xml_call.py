@@ -641,7 +641,7 @@ class XmlCall:
 
     @property
     def _next_openers(self) -> re.Pattern[str]:
-        """The opening tags of a call that another one may follow, with its wrapper if it has one."""
+        """The opening tags of the next call, with its wrapper if it has one."""
         tags = self._tags
         return (tags.after_wrapper if tags.has_wrapper else tags.call.markers).final
 
