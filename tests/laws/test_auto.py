@@ -15,6 +15,8 @@ from support.text_pieces import read
 
 LEAST_NAMED = 0.98
 MOST_REPORTED = 0.01
+# What named dialects share with prose, or with each other: bare code, JSON and elements.
+MOST_SHARED = 0.02
 PARAGRAPHS = 10_000
 MENTIONS = 2_000
 NAMES = ("get_weather", "search", "read_file", "write_file", "run_command", "send_mail", "now")
@@ -87,6 +89,20 @@ def test_all_but_a_few_dialects_are_guessed() -> None:
 def test_auto_names_the_dialect_of_nearly_every_text() -> None:
     missed = [str(case) for case in NAMED_CASES if not is_named(case)]
     assert len(missed) <= (1 - LEAST_NAMED) * len(NAMED_CASES), "\n".join(missed)
+
+
+def test_auto_with_declared_tools_reads_the_calls_of_nearly_every_text() -> None:
+    texts = 0
+    lost: list[str] = []
+    for path in NAMED_CASES:
+        text, name, given = content(path), path.parent.name, options(path)
+        names = dict.fromkeys(call.name for call in parse(text, name, **given).calls)
+        declared = {"tools": [ToolSpec(one) for one in names], "in_code_fences": True} | given
+        known, guessed = (calls(read(one, [text], **declared)) for one in (name, AUTO))
+        texts += bool(names)
+        if names and known != guessed:
+            lost.append(f"{name}/{path.stem}")
+    assert len(lost) <= MOST_SHARED * texts, "\n".join(lost)
 
 
 @pytest.mark.parametrize("tools", [(), TOOLS], ids=["without tools", "with tools"])

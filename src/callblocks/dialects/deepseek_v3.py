@@ -43,6 +43,7 @@ class DeepseekV3(NamedJson):
     after_name = ("\n```json\n", "\n```json", "\n```\n", "\n")
     closing = (
         *("\n```" + end for end in spelled("<｜tool▁call▁end｜>")),
+        *("```\n" + end for end in spelled("<｜tool▁call▁end｜>")),
         *("```" + end for end in spelled("<｜tool▁call▁end｜>")),
         *spelled("<｜tool▁call▁end｜>"),
     )

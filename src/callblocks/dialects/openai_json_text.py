@@ -59,4 +59,5 @@ class OpenaiJsonText(JsonCalls):
     @cached_property
     def _deep_row(self) -> CallRow:
         """The row in `auto`: calls without `function` around them belong to other dialects."""
-        return replace(self.row, keys=self.keys._replace(deep=True), sure=False)
+        keys = self.keys._replace(deep=True)
+        return replace(self.row, keys=keys, sure=False, tools_suffice=True)

@@ -321,6 +321,7 @@ def test_a_name_of_several_dialects_writes_the_first_and_may_stand_in_a_list() -
         ("qwen3-codr", ("qwen3_coder",)),
         ("MISTRALL", ("mistral",)),
         ("deepseek_v5", ("deepseek_v4", "deepseek_v3")),
+        ("gpt-4", ()),
         ("latin", ()),
         ("hermes" * 11, ()),
     ],
