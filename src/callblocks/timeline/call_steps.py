@@ -20,16 +20,17 @@ from callblocks.core.outcomes import Outcome
 from callblocks.core.paths import CALL_PATH, Part, call_segment, is_turn_id
 from callblocks.timeline.codec.call_blocks import (
     Shape,
+    Stamp,
     call_blocks,
     checked_of,
     input_digest,
     params_of,
     shape_of,
+    with_meta,
 )
-from callblocks.timeline.codec.call_stamp import Stamp, with_meta
-from callblocks.timeline.codec.encode import emit, result_blocks
 from callblocks.timeline.codec.ended_call import Holdings, notes_block
-from callblocks.timeline.timeline_state import CallKey, State, Uses
+from callblocks.timeline.codec.outcome_blocks import emit, result_blocks
+from callblocks.timeline.timeline import CallKey, State, Uses
 
 __all__ = (
     "CallSteps",

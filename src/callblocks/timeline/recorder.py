@@ -46,12 +46,18 @@ from callblocks.timeline.call_steps import (
     stamp_of_next,
     stamp_of_running,
 )
-from callblocks.timeline.codec.call_blocks import Shape
-from callblocks.timeline.codec.call_stamp import JSON, Stamp, notice_blocks, with_meta
+from callblocks.timeline.codec.call_blocks import JSON, Shape, Stamp, notice_blocks, with_meta
 from callblocks.timeline.codec.ended_call import Holdings, attachment_blocks, message_block
 from callblocks.timeline.recall.skills import Skills
-from callblocks.timeline.timeline import Timeline, Tokens, TurnFiles
-from callblocks.timeline.timeline_state import CacheSettings, SourcesPool, State, call_key
+from callblocks.timeline.timeline import (
+    CacheSettings,
+    SourcesPool,
+    State,
+    Timeline,
+    Tokens,
+    TurnFiles,
+    call_key,
+)
 
 __all__ = (
     "GivenFile",

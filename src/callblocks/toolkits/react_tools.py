@@ -33,9 +33,8 @@ from callblocks.timeline.recall.lookup import Finder, Shows, asked_paths
 from callblocks.timeline.recall.read import hide, read_paths
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.file_tools import PathText
-from callblocks.tools.context import Context
 from callblocks.tools.declare import declared
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("react_tools",)
 

@@ -32,8 +32,7 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.open_below import STEP, Opener, look_if_there, open_folder
-from callblocks.guard.files.workspace_path import HERE
+from callblocks.guard.files.real_path import HERE, STEP, Opener, look_if_there, open_folder
 
 __all__ = ("CallFiles", "Identity", "Pin", "call_files", "in_call", "is_hidden", "take_pin")
 

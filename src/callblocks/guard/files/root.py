@@ -9,9 +9,9 @@ The folder is opened once, and everything else is opened relative to that descri
 folder, or swapping it for a link, changes nothing for running calls. A path passes through four
 steps:
 
-    names.relative    text        refuse "..", absolute paths, control characters
-    links.real_path   links       compute the real path; refuse links that leave
-    pins.take_pin     identity    remember which file the policy judges
+    relative          text        refuse "..", absolute paths, control characters
+    real_path         links       compute the real path; refuse links that leave
+    take_pin          identity    remember which file the policy judges
     openat            opening     open the real path; refuse any link on the way
 
 Within a call the first three happen once per path, so the file that the policy judged is the file
@@ -30,30 +30,37 @@ from pathlib import Path
 
 from callblocks.core.errors import CallerError, ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.atomic_write import replace
-from callblocks.guard.files.links import FolderEntry, Listing, Walk, entry_of, real_path
-from callblocks.guard.files.open_below import (
-    FOLDER,
-    Opener,
-    best_opener,
-    flush_folder,
-    look,
-    look_if_there,
-    read_file,
-    refuse_read_only,
-    refuse_to_replace,
-)
 from callblocks.guard.files.origins import FOREIGN, Origins
 from callblocks.guard.files.pins import Pin, call_files, take_pin
-from callblocks.guard.files.protected import PROTECTED, Protected, own_paths, refuse_protected
-from callblocks.guard.files.workspace_path import (
+from callblocks.guard.files.real_path import (
+    FOLDER,
     HERE,
     STATE,
     FileLimits,
+    FolderEntry,
+    Listing,
+    Opener,
+    Walk,
+    best_opener,
+    entry_of,
+    look,
+    look_if_there,
     naming,
+    read_file,
+    real_path,
+    refuse_read_only,
+    refuse_to_replace,
     relative,
     unsafe,
     wrong_type,
+)
+from callblocks.guard.files.replace_file import (
+    PROTECTED,
+    Protected,
+    flush_folder,
+    own_paths,
+    refuse_protected,
+    replace,
 )
 
 __all__ = ("Root",)

@@ -28,9 +28,8 @@ from callblocks.toolkits.office.tools.id_suggestions import (
     reaching,
     require_readable,
 )
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = (
     "docs_tools",

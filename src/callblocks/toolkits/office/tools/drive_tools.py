@@ -54,9 +54,8 @@ from callblocks.toolkits.office.tools.id_suggestions import (
     readable_page,
     require_readable,
 )
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = (
     "create_tool",

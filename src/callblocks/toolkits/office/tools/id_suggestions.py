@@ -28,8 +28,7 @@ from callblocks.toolkits.office.backend import (
     Page,
 )
 from callblocks.toolkits.office.drive_query import And, Term, write_query
-from callblocks.tools.context import Context, running_context
-from callblocks.tools.tool import Paths, Precheck
+from callblocks.tools.tool import Context, Paths, Precheck, running_context
 
 __all__ = (
     "Placed",
