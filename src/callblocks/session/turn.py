@@ -37,7 +37,7 @@ from callblocks.session.reply import FRAME, WIRE_ID, CallIds, Reply, WrittenCall
 from callblocks.session.speaker import Exchange, Speaker
 from callblocks.session.taint import taint_meta
 from callblocks.timeline.codec.outcome_blocks import with_files
-from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.recorder import CallRecord, Recorder
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import signed
 
@@ -89,21 +89,25 @@ class TurnWriting:
 
     def reply(self, reply: Reply, round: int) -> None:
         """Write a reply that is not the answer: its calls, and what was said before each."""
+        text = reply.rest.strip("\n") if reply.rest.strip() else ""
+        own = random_id()
+        # What others say comes after all that the model says.
+        notices = [(random_id(), notice) for notice in _notices(reply)]
+        calls, thought = self._calls(reply, round)
         with self._recorder.together():
-            thought = self._calls(reply, round)
-            if reply.rest.strip():
-                text = reply.rest.strip("\n")
-                self._recorder.notes(self._id, random_id(), text, round=round, reasoning=thought)
-            # What others say comes after all that the model says.
-            for notice in _notices(reply):
-                self._recorder.tell(self._id, random_id(), notice)
+            self._recorder.calls(self._id, calls)
+            if text:
+                self._recorder.notes(self._id, own, text, round=round, reasoning=thought)
+            for id, notice in notices:
+                self._recorder.tell(self._id, id, notice)
 
     def answer(self, reply: Reply, round: int, *, is_partial: bool, over: dict[str, Any]) -> None:
         """Write the answer, and how the turn is over."""
+        text = reply.rest.strip("\n") if reply.rest.strip() else ""
+        calls, thought = self._calls(reply, round)
         with self._recorder.together():
-            thought = self._calls(reply, round)
-            if reply.rest.strip():
-                text = reply.rest.strip("\n")
+            self._recorder.calls(self._id, calls)
+            if text:
                 self._recorder.completion(self._id, text, reasoning=thought, is_partial=is_partial)
             self._recorder.end_turn(self._id, **over)
 
@@ -114,22 +118,27 @@ class TurnWriting:
             written = self._recorder.ended(
                 self._id, call, outcome, self._check, origins=taint_meta(tainted) if tainted else {}
             )
-            told = with_files(outcome, [entry.block for entry in written])
+            told = with_files(outcome, written)
         finally:
             # What was done is told in any case.
             self._tell(CallEnded(outcome=told))
         return outcome
 
-    def _calls(self, reply: Reply, round: int) -> str:
-        """Write the calls; what the model thought stands with the first, else it is given back."""
+    def _calls(self, reply: Reply, round: int) -> tuple[list[CallRecord], str]:
+        """Return the calls to write; what the model thought stands with the first, else it is given
+        back.
+        """
+        # All of it is read and checked before the first step is written: so the recorder does its
+        # whole work at once, and no tool is asked while the timeline is locked.
         thought = reply.reasoning
+        calls: list[CallRecord] = []
         for written in reply.written:
             meta = {"round": round, "reasoning": thought, "written": written.carried}
-            self._call(written, {**meta, "mode": reply.mode})
+            calls.append(self._call(written, {**meta, "mode": reply.mode}))
             thought = ""
-        return thought
+        return calls, thought
 
-    def _call(self, written: WrittenCall, meta: dict[str, Any]) -> None:
+    def _call(self, written: WrittenCall, meta: dict[str, Any]) -> CallRecord:
         call, before = written.call, written.before.strip("\n")
         # Who wrote it in which dialect: so that its later turns are written in the same.
         meta = {**meta, "model": self._model, "dialect": call.dialect}
@@ -137,12 +146,13 @@ class TurnWriting:
             meta[WIRE_ID] = call.extra[WIRE_ID]
         if written.frame is not None:
             meta[FRAME] = list(written.frame)
-        if before.strip():
-            self._recorder.notes(self._id, call, before)
-        if written.carried:
-            self._recorder.ended(self._id, call, written.outcome(), **meta)
-        else:
-            self._recorder.started(self._id, call, self._check(call), **meta)
+        return CallRecord(
+            call=call,
+            before=before if before.strip() else "",
+            checked=None if written.carried else self._check(call),
+            outcome=written.outcome() if written.carried else None,
+            meta=meta,
+        )
 
     def _check(self, call: Call) -> CheckedCall | None:
         return check_call(call, self._tools)

@@ -60,6 +60,7 @@ from callblocks.timeline.timeline import (
 )
 
 __all__ = (
+    "CallRecord",
     "GivenFile",
     "Recorder",
     "Step",
@@ -231,6 +232,16 @@ class GivenFile(NamedTuple):
     meta: Mapping[str, Any] = {}
 
 
+class CallRecord(NamedTuple):
+    """A call of a reply: the text before it, and its outcome where the reply itself has it."""
+
+    call: Call
+    before: str
+    checked: CheckedCall | None
+    outcome: Outcome | None
+    meta: Mapping[str, Any]
+
+
 class Recorder:
     """The writer of a timeline. Every method may be called from any thread.
 
@@ -398,6 +409,16 @@ class Recorder:
         has it.
         """
         return self._append(lambda: self._steps.notes(turn, call, text, meta))
+
+    def calls(self, turn: str, calls: Iterable[CallRecord]) -> None:
+        """Write the calls of a reply, each with the text before it."""
+        for one in calls:
+            if one.before:
+                self.notes(turn, one.call, one.before)
+            if one.outcome is None:
+                self.started(turn, one.call, one.checked, **one.meta)
+            else:
+                self.ended(turn, one.call, one.outcome, **one.meta)
 
     def started(
         self, turn: str, call: Call, checked: CheckedCall | None = None, **meta: Any

@@ -273,6 +273,8 @@ class Uses:
 
     def __init__(self) -> None:
         self.taken = 0
+        # The name of the use that follows, once it was looked for.
+        self.free = ""
         self.running: list[str] = []
 
 

@@ -242,8 +242,14 @@ class Protected(msgspec.Struct, frozen=True):
 
     def covers(self, path: str) -> bool:
         """Return whether a normal relative path is one of these, or below one."""
-        names = _keys(path)
-        return any(_stands_in(_keys(own), names, self.at_root) for own in self.paths)
+        return _covers(self, path)
+
+
+# Asked for each path before and after it is resolved, and by each call anew: decided once.
+@lru_cache(maxsize=4096)
+def _covers(entry: Protected, path: str) -> bool:
+    names = _keys(path)
+    return any(_stands_in(_keys(own), names, entry.at_root) for own in entry.paths)
 
 
 _LEFTHOOK = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml")

@@ -383,13 +383,15 @@ def call_blocks(
     ran = as_run(call, checked)
     code = code_of(ran) if shape == "exec" else None
     blocks = [] if code is None else [_code_block(stamp, ran.name, code)]
-    params = _params(stamp, call, shape, ran)
+    masked = without_secrets(plain(call.input))
+    digest = _digest(call.name, masked)
+    params = _params(stamp, call, shape, ran, masked)
     kept: list[Artifact] = []
     text = _payload(stamp, params)
     # Only as a last resort: the call is the record, and a resumed turn needs its whole input.
     if not fits(text):
         text = _payload(stamp, _smaller(stamp, params, keep, kept))
-    meta: dict[str, Any] = {"input": input_digest(call)}
+    meta: dict[str, Any] = {"input": digest}
     if call.id != stamp.call:
         meta["id"] = plain(call.id)
     if checked is not None:
@@ -443,8 +445,11 @@ def input_digest(call: Call) -> str:
 
     A secret that occurs in nothing but a digest could be guessed from it.
     """
-    text = json_text([call.name, without_secrets(plain(call.input))])
-    return sha256(text.encode()).hexdigest()
+    return _digest(call.name, without_secrets(plain(call.input)))
+
+
+def _digest(name: str, masked: dict[str, Any]) -> str:
+    return sha256(json_text([name, masked]).encode()).hexdigest()
 
 
 def params_of(block: Block) -> dict[str, Any]:
@@ -495,8 +500,13 @@ def _code_block(stamp: Stamp, tool: str, code: str) -> Block:
     )
 
 
-def _params(stamp: Stamp, call: Call, shape: Shape, ran: Call) -> dict[str, Any]:
-    """Return the parameters as written, without secrets, and with content of other blocks cut."""
+def _params(
+    stamp: Stamp, call: Call, shape: Shape, ran: Call, masked: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters as written, without secrets, and with content of other blocks cut.
+
+    `masked` is the input without secrets.
+    """
     elsewhere: dict[str, str] = {}
     # The input of a call that stands for another is not repeated elsewhere, so it stays whole.
     is_own = call.name == ran.name
@@ -504,7 +514,9 @@ def _params(stamp: Stamp, call: Call, shape: Shape, ran: Call) -> dict[str, Any]
         elsewhere["content"] = _short(call.input["content"], _written_at(stamp, ran))
     if is_own and shape == "exec" and (code := code_of(ran)) is not None:
         elsewhere["code"] = _short(code, stamp.code_path)
-    # Removed before redaction, so that a large content is not scanned for secrets here.
+    if not elsewhere:
+        return masked
+    # Masked anew without them: a mask may depend on the values beside it.
     given = {**call.input, **dict.fromkeys(elsewhere)}
     return {**without_secrets(plain(given)), **elsewhere}
 

@@ -401,10 +401,11 @@ def message_block(stamp: Stamp, message: Message, text: str, holdings: Holdings)
 
 def notes_block(stamp: Stamp, text: str, holdings: Holdings) -> Block:
     """Return the model's text before a call."""
+    path = str(NotesPath(stamp.turn, stamp.call))
     shown, meta = _fitting(whole(text), f"{stamp.call}.notes.md", holdings)
     return stamp.block(
         "react.notes",
-        path=str(NotesPath(stamp.turn, stamp.call)),
+        path=path,
         mime="text/markdown",
         text=shown,
         meta={"channel": "timeline_text", **meta},

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from callblocks.core.blocks import RECORDS, Block
+from callblocks.core.blocks import RECORDS, Block, Entry
 from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.errors import BadPath
 from callblocks.core.json_values import json_text, plain
@@ -248,8 +248,9 @@ def _bounded(blocks: Iterable[Block]) -> tuple[list[Block], list[Notice]]:
 # --- The outcome with the files that its blocks name ---
 
 
-def with_files(outcome: Outcome, blocks: Sequence[Block]) -> Outcome:
-    """Return the outcome with the files of its blocks, as later readers see them."""
+def with_files(outcome: Outcome, entries: Sequence[Entry]) -> Outcome:
+    """Return the outcome with the files of its entries, as later readers see them."""
+    blocks = [entry.block for entry in entries]
     if not any(block.path.startswith("fi:") for block in blocks):
         return outcome
     known = {artifact.digest for artifact in outcome.artifacts}
