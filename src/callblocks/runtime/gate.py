@@ -33,7 +33,7 @@ from callblocks.core.calls import Call
 from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import Failure
 from callblocks.guard.files.origins import Origins
-from callblocks.guard.files.pins import CallFiles, in_call
+from callblocks.guard.files.root import CallFiles, in_call
 from callblocks.guard.workers.threads import run_in_thread
 from callblocks.policy.policy import Decision, Policy
 from callblocks.policy.rules import ContainedTaint, Facts, gather, may_leave_by

@@ -13,7 +13,7 @@ from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.outcomes import Failure
 from callblocks.core.specs import ToolSpec
 from callblocks.core.text import brief, close_to, listed
-from callblocks.guard.files.pins import CallFiles, Identity
+from callblocks.guard.files.root import CallFiles, Identity
 from callblocks.parsing.values.binding import bind
 from callblocks.policy.policy import Decision, Policy, is_denied
 from callblocks.policy.rules import ContainedTaint, Facts, add_taint

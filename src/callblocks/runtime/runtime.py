@@ -33,7 +33,7 @@ from callblocks.core.redaction import redact, without_secrets
 from callblocks.core.specs import ToolSpecs
 from callblocks.core.text import brief
 from callblocks.guard.files.origins import Origins
-from callblocks.guard.files.pins import CallFiles, in_call
+from callblocks.guard.files.root import CallFiles, in_call
 from callblocks.guard.workers.budgets import Budget, Budgets, TellPlace
 from callblocks.guard.workers.threads import run_in_thread
 from callblocks.guard.workers.worker import run_isolated

@@ -4,7 +4,7 @@
     real_path    links      compute the real path; refuse links that leave
     openat       opening    open the real path; refuse any link on the way
 
-Nothing here knows calls or policies: `pins` remembers what a path resolved to, `root` uses it.
+Nothing here knows calls or policies: `root` remembers what a path resolved to, and uses it.
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.pins import is_hidden
 from callblocks.guard.files.real_path import wrong_type
-from callblocks.guard.files.root import Root
+from callblocks.guard.files.root import Root, is_hidden
 from callblocks.toolkits.search.chunks import kind_of
 from callblocks.toolkits.search.index import File, Index, name_of, use_store
 from callblocks.toolkits.search.refresh import (

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
 from callblocks.guard.files.real_path import FileLimits, read_file
-from callblocks.guard.files.root import Root
-from callblocks.guard.files.text_files import (
+from callblocks.guard.files.root import (
+    Root,
     decode_base64,
     encode_text,
     is_text,

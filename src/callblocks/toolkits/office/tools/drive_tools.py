@@ -18,7 +18,7 @@ from pydantic import Field
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.text_files import change_text, encode_text
+from callblocks.guard.files.root import change_text, encode_text
 from callblocks.toolkits.office.backend import (
     EXPORTS,
     FOLDER,

@@ -13,7 +13,7 @@ import re
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.text_files import decode_base64, encode_text, is_text
+from callblocks.guard.files.root import decode_base64, encode_text, is_text
 from callblocks.timeline.artifacts.media_types import named_type
 from callblocks.toolkits.office.backend import (
     DOCUMENT,

@@ -17,7 +17,7 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.pins import is_hidden
+from callblocks.guard.files.root import is_hidden
 from callblocks.toolkits.office.backend import (
     DOCUMENT,
     FOLDER,
