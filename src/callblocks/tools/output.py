@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePath
 from typing import Any, cast
 
 import msgspec
 
 from callblocks.core.errors import ToolError
+from callblocks.core.json_values import whole
 from callblocks.core.outcomes import Failure, Notice, without_managed
 from callblocks.core.redaction import redact, without_secrets
 from callblocks.tools.check import said
@@ -31,7 +31,6 @@ __all__ = (
 # Dataclasses, structs, pydantic models, sets, dates, paths and the like become their usual JSON
 # form; anything else becomes its text. A lone surrogate becomes U+FFFD.
 
-_HALF = re.compile("[\ud800-\udfff]")
 _DEPTH = 200
 _SAFE = (int, float, bool, type(None))
 # The most bits of an integer; Python itself refuses to write more than 4300 digits.
@@ -41,7 +40,7 @@ _BITS = 14_000
 def to_json_value(value: Any) -> Any:
     """Return the value as dicts, lists, strings, numbers, booleans and null."""
     if isinstance(value, str):
-        return _whole(value)
+        return whole(value)
     if isinstance(value, _SAFE) and not _is_huge(value):
         return value
     try:
@@ -66,14 +65,14 @@ def _known(value: Any) -> Any:
 
 def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, str):
-        return _whole(value)
+        return whole(value)
     if _is_huge(value):
         raise ValueError(f"an integer of {value.bit_length():,} bits")
     if depth > _DEPTH:
         raise ValueError(f"nested deeper than {_DEPTH}")
     if isinstance(value, dict):
         pairs = cast("dict[str, Any]", value).items()
-        return {_whole(key): _clean(item, depth + 1) for key, item in pairs}
+        return {whole(key): _clean(item, depth + 1) for key, item in pairs}
     if isinstance(value, list | tuple):
         return [_clean(item, depth + 1) for item in cast("list[Any]", value)]
     return value
@@ -81,10 +80,6 @@ def _clean(value: Any, depth: int) -> Any:
 
 def _is_huge(value: Any) -> bool:
     return isinstance(value, int) and value.bit_length() > _BITS
-
-
-def _whole(text: str) -> str:
-    return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 # --- The envelope in which a tool may answer: whether it went well, why not, and the output ---
