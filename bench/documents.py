@@ -14,7 +14,7 @@ from bench.timing import print_table
 from callblocks.toolkits.documents.render_program import make
 from callblocks.toolkits.documents.render_protocol import Given, Job, Kind, Made, Outside
 from callblocks.toolkits.documents.write_document import render_apart
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 __all__ = ("main",)
 

@@ -25,8 +25,7 @@ from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.exec.exec_tools import exec_tools
 from callblocks.toolkits.exec.workdir import TurnPlace
 from callblocks.toolkits.turn_files import FolderFiles, open_recorder
-from callblocks.tools.context import Context
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("main",)
 

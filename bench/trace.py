@@ -25,8 +25,7 @@ from callblocks.parsing.engine.block import Block
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.session.host import Host, HostSettings
-from callblocks.views.chat.chat import Chat
-from callblocks.views.chat.turn_chat import TurnChat
+from callblocks.views.chat.chat import Chat, TurnChat
 from callblocks.views.rows import plain
 from callblocks.views.terminal.terminal import Terminal
 

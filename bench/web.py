@@ -18,8 +18,7 @@ from bench.timing import print_table
 from callblocks.guard.files.root import Root
 from callblocks.guard.net.client import Client
 from callblocks.toolkits.web.web_tools import WebSettings, web_tools
-from callblocks.tools.context import Context
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("main",)
 

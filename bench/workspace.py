@@ -28,8 +28,8 @@ from callblocks.guard.sandbox.sandbox import Limits
 from callblocks.toolkits.office.open_office import EXAMPLES
 from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.terminal_tools import terminal_tools
-from callblocks.tools.context import Context
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context
 
 __all__ = ("main",)
 

@@ -10,7 +10,7 @@ import msgspec
 from markdown import amount, code, drawing, mark, spaced, table
 
 from callblocks.core.outcomes import FAILURES
-from callblocks.guard.files.protected import PROTECTED
+from callblocks.guard.files.replace_file import PROTECTED
 from callblocks.guard.files.root import Root
 from callblocks.policy.lint import FINDINGS
 from callblocks.timeline.artifacts.artifacts import Artifacts

@@ -26,11 +26,17 @@ from callblocks.core.call_text import format_size, show_call, show_result
 from callblocks.core.redaction import redact
 from callblocks.core.turn_events import TurnEvent
 from callblocks.parser import parse
-from callblocks.views.chat.chat import BrokenBlock, Chat, Item
-from callblocks.views.chat.groups import CallGroup, Validation, draw
-from callblocks.views.chat.groups import GroupedCall as GroupEntry
+from callblocks.views.chat.chat import (
+    BrokenBlock,
+    CallGroup,
+    Chat,
+    Item,
+    TurnChat,
+    Validation,
+    draw,
+)
+from callblocks.views.chat.chat import GroupedCall as GroupEntry
 from callblocks.views.chat.timeline_chat import Batch, grouped, shown
-from callblocks.views.chat.turn_chat import TurnChat
 from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from callblocks.timeline.timeline import Timeline
     from callblocks.toolkits.react_tools import react_tools
     from callblocks.toolkits.turn_files import open_recorder
-    from callblocks.tools.context import Context
     from callblocks.tools.declare import tool
     from callblocks.tools.registry import Registry
+    from callblocks.tools.tool import Context
     from callblocks.views.chat.tool_blocks import (
         MAX_TOOL_RESULT_DISPLAY_CHARS,
         ToolTraceEntry,
@@ -95,7 +95,7 @@ _HOMES = {
     "MAX_TOOL_RESULT_DISPLAY_CHARS": "views.chat.tool_blocks",
     "SCISSORS_CAT_DELIMITER": "views.text.spec_functions",
     "Call": "core.calls",
-    "Context": "tools.context",
+    "Context": "tools.tool",
     "DelimiterParser": "views.text.spec_functions",
     "EndpointSettings": "models.openai.endpoint",
     "Failure": "core.outcomes",

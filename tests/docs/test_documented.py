@@ -36,15 +36,12 @@ from callblocks.session.event_gate import TURN_CODES
 from callblocks.session.host import HostSettings
 from callblocks.session.model_choice import SessionSettings
 from callblocks.session.team_file import Member
-from callblocks.timeline.codec.call_blocks import SHAPES
-from callblocks.timeline.codec.call_stamp import TEXT
-from callblocks.timeline.codec.exec_results import EMBEDDED
-from callblocks.timeline.codec.file_blocks import FIELDS
-from callblocks.timeline.codec.plain_results import PAGE_TEXT, ROW_TEXT, SOURCE_TEXT
+from callblocks.timeline.codec.call_blocks import SHAPES, TEXT
+from callblocks.timeline.codec.ended_call import FIELDS
+from callblocks.timeline.codec.results import EMBEDDED, PAGE_TEXT, ROW_TEXT, SOURCE_TEXT
 from callblocks.timeline.recall.lookup import MAX_TEXT
 from callblocks.timeline.recall.read import MAX_PATHS, MAX_TOKENS
-from callblocks.timeline.timeline import TIMELINE_CODES
-from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.timeline.timeline import TIMELINE_CODES, CacheSettings
 from callblocks.tools.declare import Options
 from callblocks.tools.tool import KINDS, TRAITS
 from support.pages import PAGES, ROOT

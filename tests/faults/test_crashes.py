@@ -12,7 +12,7 @@ import pytest
 
 from callblocks.core.outcomes import Outcome
 from callblocks.runtime.journal import Journal, JournalEntry
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.judgement import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.tool_runtime import call, run_one
@@ -21,7 +21,7 @@ PROGRAM = """
 import os, signal, sys
 from callblocks.tools.declare import tool
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.judgement import Turn
 from support.tool_runtime import call, run_one
 
 journal_path, effects, when = sys.argv[1:]

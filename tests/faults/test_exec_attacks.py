@@ -219,8 +219,8 @@ def test_there_is_no_network(session: Session):
 
 
 def test_a_run_that_is_stopped_leaves_nothing(session: Session):
+    from callblocks.runtime.judgement import Turn
     from callblocks.runtime.runtime import Runtime
-    from callblocks.runtime.turn_scope import Turn
     from callblocks.tools.registry import Registry
 
     turn = Turn("turn_1")

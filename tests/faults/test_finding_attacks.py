@@ -15,7 +15,7 @@ from callblocks.core.errors import ToolError
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.search.chunks import Kind
 from callblocks.toolkits.search.reader_process import read_apart
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 from support.search_files import Finding, docx_with, pdf_objects
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

@@ -23,13 +23,11 @@ from typing import Any, NamedTuple, cast
 import pytest
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files import atomic_write as replacing
-from callblocks.guard.files.open_below import Opener
+from callblocks.guard.files import replace_file as replacing
+from callblocks.guard.files.real_path import FileLimits, Opener
 from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import FileLimits
 from callblocks.toolkits.file_tools import file_tools
-from callblocks.tools.context import Context
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 from support.roots import code_of, each_opener, open_files, snapshot
 
 SECRET = b"the secret outside"

@@ -22,11 +22,10 @@ from callblocks.approvals.question import Answer, Question
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
-from callblocks.policy.facts import PATHS
 from callblocks.policy.policy import Policy
-from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
-from callblocks.runtime.turn_scope import Began, Progress
+from callblocks.policy.rules import PATHS, Rule
+from callblocks.runtime.gate import Approving
+from callblocks.runtime.judgement import Began, Progress
 from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.standard import standard_tools
 from callblocks.tools.registry import Registry

@@ -17,17 +17,17 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
-from callblocks.policy.facts import ContainedTaint
 from callblocks.policy.policy import Policy
-from callblocks.runtime.approval_gate import Approving
+from callblocks.policy.rules import ContainedTaint
+from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal
+from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Turn
 from callblocks.session.model_choice import Attachment
 from callblocks.toolkits.standard import standard_tools
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context
 from support.approvers import YES, Person
 from support.scripted_sessions import ASK_ALL, Replies, run_turn, some_host, write
 from support.tool_runtime import ALLOW_ALL
@@ -286,7 +286,7 @@ def test_a_mark_is_on_disk_before_the_effect(place: Place, monkeypatch: pytest.M
     new = place.work / "notes/new.md"
     monkeypatch.setattr("callblocks.guard.files.root.replace", die)
     with Root(place.work) as root:
-        from callblocks.tools.context import running_as
+        from callblocks.tools.tool import running_as
 
         context = Context()
         context.taint(PAGE)

@@ -19,8 +19,8 @@ import pytest
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
-from callblocks.runtime.run_call import RunLimits
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.judgement import Turn
+from callblocks.runtime.runtime import RunLimits
 from callblocks.server.http.health_check import HealthCheck
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.log.open_store import open_store

@@ -14,7 +14,7 @@ from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.gate import Approving
 from callblocks.toolkits.file_tools import file_tools
 from support.approvers import YES, Person
 from support.tool_runtime import call, run_one

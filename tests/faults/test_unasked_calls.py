@@ -21,7 +21,7 @@ from callblocks.guard.net.client import Client
 from callblocks.guard.sandbox.sandbox import Missing
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.gate import Approving
 from callblocks.toolkits.exec.exec_tools import exec_tools
 from callblocks.toolkits.exec.workdir import WorkspacePlace
 from callblocks.toolkits.http_tools import http_tools
@@ -209,7 +209,7 @@ def test_an_address_that_a_person_opened_is_asked(root: Root) -> None:
 def test_a_precheck_that_breaks_or_hangs_stops_no_question(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("callblocks.runtime.approval_gate._SECONDS", 0.05)
+    monkeypatch.setattr("callblocks.runtime.gate._SECONDS", 0.05)
 
     def broken(n: int) -> None:
         raise KeyError(n)

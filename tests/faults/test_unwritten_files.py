@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.atomic_write import is_temporary
-from callblocks.guard.files.open_below import Opener
+from callblocks.guard.files.real_path import Opener
+from callblocks.guard.files.replace_file import is_temporary
 from callblocks.guard.files.root import Root
 from support.roots import OPENERS, code_of, each_opener
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.blocks import DocumentPart, text_of
-from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.timeline.timeline import CacheSettings
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
 from callblocks.views.model_view.view import ModelView, render

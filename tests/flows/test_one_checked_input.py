@@ -20,13 +20,12 @@ from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
-from callblocks.runtime.checked_call import Judgement, check_call
+from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal
+from callblocks.runtime.judgement import Judged, Judgement, Progress, check_call
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Judged, Progress
+from callblocks.session.turn import TurnWriting
 from callblocks.session.turn_lock import LeftCalls, turn_key
-from callblocks.session.turn_record import TurnWriting
 from callblocks.timeline.codec.call_blocks import is_whole, params_of
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.custom_tools import custom_tools

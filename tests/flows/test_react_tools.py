@@ -15,10 +15,9 @@ from callblocks.core.blocks import Block
 from callblocks.core.errors import ToolError
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.judgement import Turn
 from callblocks.timeline.recall.skills import Skill, Skills
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import CacheSettings, State
+from callblocks.timeline.timeline import CacheSettings, State, Tokens
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool

@@ -23,15 +23,14 @@ from callblocks.guard.workers import worker
 from callblocks.guard.workers.worker import Worker
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.turn_scope import ToolShowed
+from callblocks.runtime.judgement import ToolShowed
 from callblocks.toolkits.documents import write_document as apart
 from callblocks.toolkits.documents.document_tools import rendering_tools
 from callblocks.toolkits.documents.render_protocol import Job
 from callblocks.toolkits.documents.write_document import FolderPlace, TurnPlace, render_apart
 from callblocks.toolkits.react_tools import react_tools
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 from support.documents import png
 from support.recorded_sessions import Session, a_session, said
 from support.tool_runtime import call, run_one

@@ -14,14 +14,13 @@ import pytest
 from callblocks.guard.net.client import Client
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.run_call import RunLimits
+from callblocks.runtime.runtime import RunLimits
 from callblocks.toolkits.documents.document_tools import rendering_tools
 from callblocks.toolkits.documents.write_document import TurnPlace
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.toolkits.web.engines import SearXNG
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 from support.documents import SHEET, SLIDES, WORD, office, pdf, png
 from support.exec_runs import PYTHON, SHELL, contract, execute, making
 from support.recorded_sessions import TS, Session, a_session, said, sequence

@@ -37,12 +37,12 @@ from callblocks.core.blocks import text_of
 from callblocks.core.calls import Call
 from callblocks.core.turn_events import CallEnded, CallWritten, TurnEvent
 from callblocks.guard.files import root as files_root
-from callblocks.guard.files.origin_marks import Marks
+from callblocks.guard.files.origins import Marks
 from callblocks.models.model import Piece, Request, Spoken, Stopped, Usage
-from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal
+from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Turn
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.model_choice import Attachment
 from callblocks.session.session import Session

@@ -22,7 +22,7 @@ def move_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 TOOLS = '''
 from callblocks.core.errors import ToolError
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 from callblocks.tools.declare import tool
 
 

@@ -26,7 +26,7 @@ import msgspec
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.calls import Call
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.run_call import RunLimits
+from callblocks.runtime.runtime import RunLimits
 from callblocks.timeline.artifacts import artifacts as kept_files
 from callblocks.timeline.log import postgres_writer, sqlite_store
 from callblocks.timeline.log.open_store import open_store

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from callblocks.core.blocks import Block, Entry
-from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.codec.call_blocks import Stamp
 
 TS = "2030-01-31T12:00:00Z"
 

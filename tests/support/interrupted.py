@@ -9,7 +9,7 @@ import random
 import signal
 import sys
 
-from callblocks.timeline.log.group_commit import AppendRequest, GroupCommit
+from callblocks.timeline.log.log import AppendRequest, GroupCommit
 
 __all__ = ("main",)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from callblocks.core.errors import ToolError
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
+from callblocks.tools.tool import Context
 
 HANG_SECONDS = 1.5
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from callblocks.core.errors import TimelineError
 from callblocks.core.outcomes import Artifact
 from callblocks.timeline.artifacts.artifacts import Artifacts
-from callblocks.timeline.artifacts.mime import mime_of
+from callblocks.timeline.artifacts.media_types import mime_of
 
 
 class MemoryArtifacts(Artifacts):

@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from callblocks.core.specs import ToolSpec
-from callblocks.policy.facts import ANY_HOST, Facts
 from callblocks.policy.policy import Policy
-from callblocks.policy.rules import Rule
+from callblocks.policy.rules import ANY_HOST, Facts, Rule
 from callblocks.tools.tool import KINDS, TRAITS, Checked, Tool, Traits
 
 __all__ = ("a_tool", "exec_traits", "facts", "policies", "rules", "values")

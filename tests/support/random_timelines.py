@@ -15,7 +15,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from callblocks.core.blocks import Block, Entry
-from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.timeline.timeline import CacheSettings
 from support.soup import COMMON, PARTS, markers
 
 __all__ = ("SETTINGS", "Log", "entries")

@@ -12,10 +12,9 @@ from callblocks.core.blocks import Block
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.core.paths import parse_physical
-from callblocks.runtime.checked_call import check_call
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.judgement import Turn, check_call
 from callblocks.timeline.artifacts.artifacts import Artifacts
-from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.codec.call_blocks import Stamp
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.turn_files import FolderFiles

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.open_below import Opener, kernel_opener, open_by_steps
+from callblocks.guard.files.real_path import Opener, kernel_opener, open_by_steps
 
 
 def _kernel() -> Opener:

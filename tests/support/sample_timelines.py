@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from callblocks.core.blocks import Block, Entry
-from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.codec.call_blocks import Stamp
 from callblocks.timeline.log.store import encode, genesis, link
 
 TS = "2030-01-31T12:00:00Z"

@@ -13,7 +13,7 @@ from docx import Document
 
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.search_tools import finding_tools
-from callblocks.tools.context import Context, running_as
+from callblocks.tools.tool import Context, running_as
 
 __all__ = ("Finding", "age", "docx_of", "docx_with", "pdf_objects", "pdf_of")
 

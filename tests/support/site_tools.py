@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from callblocks.core.errors import ToolError
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 from support.documents import pdf_page, png
 from support.gates import Gates
 

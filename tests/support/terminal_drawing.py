@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from callblocks.core.turn_events import TurnEvent
 from callblocks.parser import parse
-from callblocks.views.chat.chat import Chat
+from callblocks.views.chat.chat import Chat, events_of
 from callblocks.views.chat.tool_blocks import ChatText
-from callblocks.views.chat.turn_chat import events_of
 from callblocks.views.rows import plain
 from callblocks.views.terminal.terminal import Terminal
 

@@ -10,8 +10,8 @@ from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
+from callblocks.runtime.judgement import Listener, Turn
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Listener, Turn
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 

@@ -16,8 +16,7 @@ from typing import Any
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.web.engines import SearchAdapter
 from callblocks.toolkits.web.web_tools import WebSettings, web_tools
-from callblocks.tools.context import Context
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 from support.sites import PUBLIC, SECOND, Asked, Net, Site, ok
 
 __all__ = ("HOST", "Answers", "Web", "a_web", "html", "served", "text")

@@ -18,7 +18,7 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.core.call_text import to_compact_text
 from callblocks.core.calls import Call
 from callblocks.core.redaction import mask_secrets
-from callblocks.tools.json_output import to_json_value
+from callblocks.tools.output import to_json_value
 from callblocks.tools.tool import Tool
 
 __all__ = (

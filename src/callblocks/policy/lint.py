@@ -14,9 +14,21 @@ import msgspec
 
 from callblocks.core.globs import holds_host, holds_path, holds_text, is_exact
 from callblocks.core.redaction import redact_start
-from callblocks.policy.facts import ANY_HOST, PATHS, URLS, Facts, reaching_out
 from callblocks.policy.policy import Policy
-from callblocks.policy.rules import Condition, Patterns, Rule, conditions, hint, reach, text_of
+from callblocks.policy.rules import (
+    ANY_HOST,
+    PATHS,
+    URLS,
+    Condition,
+    Facts,
+    Patterns,
+    Rule,
+    conditions,
+    hint,
+    reach,
+    reaching_out,
+    text_of,
+)
 from callblocks.tools.tool import KINDS, Tool
 
 __all__ = (

@@ -28,8 +28,17 @@ import msgspec
 from callblocks.core.errors import BadPolicy
 from callblocks.core.text import brief
 from callblocks.core.toml_text import parse_toml
-from callblocks.policy.facts import ANY_HOST, Facts, host_of
-from callblocks.policy.rules import Patterns, Rule, RuleFault, hint, rule_fault, said_by
+from callblocks.policy.rules import (
+    ANY_HOST,
+    Facts,
+    Patterns,
+    Rule,
+    RuleFault,
+    hint,
+    host_of,
+    rule_fault,
+    said_by,
+)
 from callblocks.tools.tool import Traits
 
 __all__ = (

@@ -4,39 +4,448 @@
     async for outcome in runtime.run(parsed.calls):
         ...
 
-Every call gets exactly one outcome, whatever happens to it, and a failure of one call does not
-affect the others. Without a policy nothing runs.
+Every call gets exactly one outcome, whatever happens to it. Without a policy nothing runs.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+import hashlib
+import inspect
+import json
+import os
+import time
+import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
+from callblocks.core.call_text import format_size
 from callblocks.core.calls import Call, CheckedCall
-from callblocks.core.errors import BadPolicy
-from callblocks.core.outcomes import Failure, Outcome
+from callblocks.core.errors import BadPolicy, ToolError
+from callblocks.core.json_values import plain
+from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome, without_verdict
+from callblocks.core.redaction import redact, without_secrets
 from callblocks.core.specs import ToolSpecs
 from callblocks.core.text import brief
 from callblocks.guard.files.origins import Origins
-from callblocks.guard.workers.budgets import Budgets
-from callblocks.policy.policy import Policy
-from callblocks.runtime.approval_gate import Approving
-from callblocks.runtime.checked_call import check_call
-from callblocks.runtime.gate import Gate, Resolve
-from callblocks.runtime.journal import Journal
-from callblocks.runtime.run_call import RunLimits, Running
-from callblocks.runtime.turn_scope import Judged, Listener, Turn
-from callblocks.tools.context import Keep
+from callblocks.guard.files.root import CallFiles, in_call
+from callblocks.guard.workers.budgets import Budget, Budgets, TellPlace
+from callblocks.guard.workers.threads import run_in_thread
+from callblocks.guard.workers.worker import run_isolated
+from callblocks.policy.policy import Policy, path_refusal, redirect_refusal
+from callblocks.policy.rules import ContainedTaint, taint_by
+from callblocks.runtime.gate import Approving, Gate, Resolve, tracking
+from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
+from callblocks.runtime.judgement import (
+    Began,
+    Judged,
+    Judgement,
+    Listener,
+    ToolShowed,
+    Turn,
+    check_call,
+)
+from callblocks.tools.output import (
+    safe_failure,
+    safe_notice,
+    safe_text,
+    to_json_value,
+    told,
+    unwrap,
+    words_of,
+)
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context, Keep, Tool, running_as
 
 __all__ = (
+    "RunLimits",
+    "Running",
     "Runtime",
+    "Spilled",
     "batches",
+    "budget_of",
+    "idempotency_key",
+    "invoke",
     "priority",
+    "spill",
 )
+
+# --- The idempotency key of a call: equal for the same call of the same turn, and for no other ---
+
+
+def idempotency_key(turn: str, call: Call) -> str:
+    """Return 32 hexadecimal digits derived from the turn, the call's id, its tool and its input."""
+    # A list, not a joined string: no choice of ids can move text from one field into the next.
+    said = json.dumps([turn, call.id, call.name, call.input], sort_keys=True)
+    return hashlib.sha256(said.encode()).hexdigest()[:32]
+
+
+# --- Spilling: a long output is stored whole as a file, and its start stays in the outcome ---
+#
+#     first lines …
+#     ... (2.3MB in all, kept as artifacts/4f/…/c1.txt)
+#
+# Nothing is lost: where the file cannot be stored, the output stays whole in the outcome.
+
+
+class Spilled(msgspec.Struct, frozen=True):
+    """The output that stays, the file that holds all of it, and notices."""
+
+    output: Any
+    artifacts: tuple[Artifact, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+def spill(output: Any, name: str, limit: int, keep: Keep | None) -> Spilled:
+    """Store an output of more than `limit` characters in a file named after `name`."""
+    text, ending, mime = _written(output)
+    if len(text) <= limit or keep is None:
+        return Spilled(output)
+    content = text.encode()
+    try:
+        artifact = keep(f"{name}.{ending}", content, mime)
+    # Losing the output would be worse than a long outcome, so it stays whole.
+    except OSError as error:
+        told = f"the whole output could not be kept: {error.strerror or error}"
+        return Spilled(output, notices=(Notice(code="not_kept", message=told),))
+    told = f"... ({format_size(len(content))} in all, kept as {artifact.path})"
+    return Spilled(f"{text[:limit]}\n{told}", (artifact,))
+
+
+def _written(output: Any) -> tuple[str, str, str]:
+    if isinstance(output, str):
+        return output, "txt", "text/plain"
+    text = msgspec.json.encode(output).decode()
+    return text, "json", "application/json"
+
+
+# --- One function of a tool, run until it returns, its time is up, or the turn is stopped ---
+
+# Seconds that a function gets to end after it was cancelled.
+_GRACE = 1.0
+
+
+async def invoke(
+    tool: Tool,
+    values: dict[str, Any],
+    context: Context,
+    turn: Turn,
+    seconds: float,
+    files: CallFiles | None = None,
+) -> Any:
+    """Return the value of the function; raise its exception, or `ToolError` timeout or cancelled.
+
+    `files` are those of the call, so that its paths lead to what was judged.
+    """
+    # Context variables are copied when a task or thread is created, so setting them around `begin`
+    # suffices; the caller's own context stays unchanged.
+    begin = _starter(tool, values, context)
+    with running_as(context), in_call(files or CallFiles()):
+        task = begin()
+    try:
+        if await turn.wait(task, seconds):
+            return _result(task)
+        code, why = ("cancelled", "stopped") if turn.stopped else ("timeout", f"{seconds:g} s")
+        raise ToolError(code, _WORDS[code].format(name=tool.name, why=why))
+    finally:
+        # Set even on success: a thread that the tool left behind sees that nobody waits any more.
+        context.cancelled = True
+        await _end(task)
+
+
+_WORDS = {
+    "timeout": "{name} was stopped after {why}. What it did until then may be incomplete.",
+    "cancelled": "{name} was {why} before it finished. What it did until then may be incomplete.",
+}
+
+
+def _starter(
+    tool: Tool, values: dict[str, Any], context: Context
+) -> Callable[[], asyncio.Future[Any]]:
+    """Return a function that starts the tool: in a process, as a task, or in a thread."""
+    function = tool.function
+    assert function is not None
+    if tool.isolated:
+        return lambda: asyncio.ensure_future(run_isolated(tool, values))
+    given = values if tool.context is None else {**values, tool.context: context}
+    if inspect.iscoroutinefunction(function):
+        return lambda: asyncio.ensure_future(_contained(lambda: function(**given)))
+    return partial(run_in_thread, lambda: _finished(function(**given)))
+
+
+async def _contained(begin: Callable[[], Awaitable[Any]]) -> Any:
+    """Await some work; turn an exception that would end the program into a failure of this call."""
+    try:
+        return await begin()
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # `SystemExit` and the like, also of a tool's own kind
+        words = f"the tool tried to end the program: {type(error).__name__}"
+        raise ToolError("tool_error", words) from error
+
+
+def _result(task: asyncio.Future[Any]) -> Any:
+    """Return the value or raise the exception; a tool that cancels itself cancels nothing else."""
+    if task.cancelled():
+        raise ToolError("tool_error", "the tool gave itself up")
+    return task.result()
+
+
+def _finished(value: Any) -> Any:
+    """Run an awaitable returned by a sync tool to completion, in the worker thread that
+    created it.
+    """
+    return asyncio.run(_contained(lambda: value)) if inspect.isawaitable(value) else value
+
+
+async def _end(task: asyncio.Future[Any]) -> None:
+    """Cancel what still runs; a task that does not end in time is abandoned."""
+    if task.done():
+        return
+    task.cancel()
+    await asyncio.wait({task}, timeout=_GRACE)
+    if not task.done():
+        task.add_done_callback(_drop)
+    elif not task.cancelled():
+        task.exception()
+
+
+def _drop(task: asyncio.Future[Any]) -> None:
+    """Retrieve the exception of an abandoned task, so that asyncio does not log it as
+    unretrieved.
+    """
+    if not task.cancelled():
+        task.exception()
+
+
+# --- Running an admitted call: journal, budget, tool, redaction and output limit ---
+
+
+class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of a run.
+
+    `seconds` is for a tool that names no time limit of its own; `output` is the number of
+    characters that stay in an outcome, the rest spills to a file; `parallel` calls run at once.
+    """
+
+    seconds: float = 120.0
+    output: int = 50_000
+    parallel: int = 8
+
+
+class Running:
+    """The runner of calls; it holds no state of them."""
+
+    def __init__(
+        self,
+        limits: RunLimits,
+        *,
+        journal: Journal | None,
+        keep: Keep | None,
+        budgets: Budgets | None = None,
+        origins: Origins | None = None,
+    ) -> None:
+        self._limits = limits
+        self._budgets = budgets
+        self._journal = journal
+        self._keep = keep
+        self._origins = origins
+
+    async def run(self, weighed: Judgement, turn: Turn, listen: Listener | None) -> Outcome:
+        """Run a call that was let through; only the end of the program raises.
+
+        A call that starts a process waits for a slot first. Waiting is not recorded in the journal:
+        until the call has a slot, nothing has begun.
+        """
+        budget = self._budgets and budget_of(weighed.tool, self._budgets)
+        if budget is None:
+            return await self._run(weighed, turn, listen)
+        async with AsyncExitStack() as stack:
+            tell = _place_teller(weighed.call.id, listen)
+            place = budget.place(turn.user, tell)
+            entering = asyncio.ensure_future(stack.enter_async_context(place))
+            try:
+                has_place = await turn.wait(entering)
+            finally:
+                # Cancelled also on success: `enter_async_context` is then done, and cancelling a
+                # done task does nothing. On a stop or an exception it leaves the queue.
+                entering.cancel()
+                await asyncio.gather(entering, return_exceptions=True)
+            if not has_place:
+                words = f"{weighed.tool.name} did not run: it was stopped in a queue for a place"
+                return _refused(weighed.call, "cancelled", words)
+            if entering.exception() is not None:
+                words = f"too many calls wait for a place already; try {weighed.tool.name} later"
+                return _refused(weighed.call, "limit_reached", words)
+            return await self._run(weighed, turn, listen)
+
+    async def _run(self, weighed: Judgement, turn: Turn, listen: Listener | None) -> Outcome:
+        call, tool = weighed.call, weighed.tool
+        # A read-only call needs no key: repeating it does no harm.
+        key = "" if tool.traits.read_only else idempotency_key(turn.id, call)
+        recorded = not tool.traits.read_only and self._journal is not None
+        if recorded and (past := self._begin(weighed, turn, key)) is not None:
+            if past.error is None or past.error.code not in ("not_kept", "indeterminate"):
+                # The journal does not record whether an outcome holds text of others, so a replayed
+                # one taints.
+                turn.taint(f"the result of {tool.name} in the journal")
+            return past
+        outcome = await self._perform(weighed, turn, listen, key)
+        return self._end(key, outcome) if recorded else outcome
+
+    async def _perform(
+        self, weighed: Judgement, turn: Turn, listen: Listener | None, key: str
+    ) -> Outcome:
+        call, tool, began = weighed.call, weighed.tool, time.monotonic()
+        context = Context(
+            call.id,
+            key,
+            report=_reporter(call.id, listen),
+            keep=self._keep,
+            judge=lambda url: redirect_refusal(weighed.policy, weighed.facts, url),
+            judge_path=lambda path: path_refusal(weighed.policy, weighed.facts, path),
+            tainted=lambda: (*turn.tainted, *_taints(tool, context)),
+        )
+        if listen is not None:
+            listen(Began(call.id))
+        output, failure = await self._answer(weighed, context, turn)
+        # Taint before the outcome is returned, so that no later call of the turn is judged as
+        # clean.
+        for why in _taints(tool, context):
+            turn.taint(why)
+        # After redaction, so that the stored file has no secret either.
+        spilled = spill(output, call.id, self._limits.output, self._keep)
+        return Outcome(
+            id=call.id,
+            name=call.name,
+            output=spilled.output,
+            error=failure and without_verdict(failure),
+            artifacts=(*context.artifacts, *spilled.artifacts),
+            notices=(*map(safe_notice, context.notices), *spilled.notices),
+            seconds=time.monotonic() - began,
+        )
+
+    async def _answer(
+        self, weighed: Judgement, context: Context, turn: Turn
+    ) -> tuple[Any, Failure | None]:
+        """Return the output without secrets, and the failure."""
+        tool = weighed.tool
+        seconds = tool.timeout or self._limits.seconds
+        try:
+            with tracking(self._origins, weighed, context):
+                value = await invoke(tool, weighed.values, context, turn, seconds, weighed.files)
+            # Converted to plain JSON before unwrapping: an object of the tool with odd
+            # `__getitem__` or `__eq__` never reaches our own code.
+            output, failure = unwrap(to_json_value(value), tool.origin)
+        except ToolError as error:
+            return None, told(tool, error)
+        except Exception as error:
+            return None, _unexpected(tool, error)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            # Converting the output runs code of the tool (`__str__`, `model_dump`), which may raise
+            # anything.
+            words = f"{type(error).__name__} when its output was read"
+            return None, Failure(code="bad_output", message=words, where=tool.name)
+        return without_secrets(output), failure and safe_failure(failure)
+
+    def _begin(self, weighed: Judgement, turn: Turn, key: str) -> Outcome | None:
+        """Record the intent and return `None`; or return the outcome where the call must
+        not run.
+        """
+        assert self._journal is not None
+        call, tool = weighed.call, weighed.tool
+        kept = without_secrets(plain(weighed.checked.input))
+        intent = Intent(key=key, turn=turn.id, call=call.id, tool=tool.name, input=kept)
+        try:
+            past = self._journal.begin(intent)
+            if past is None:
+                return None
+            if past.outcome is not None:
+                return past.outcome
+            # The one case in which repeating is harmless by the tool's own declaration.
+            if past.state == "indeterminate" and tool.traits.idempotent:
+                self._journal.again(key)
+                return None
+        except JournalUnavailable as error:
+            words = f"{tool.name} did not run, because that could not be recorded: {error}"
+            return _refused(call, "not_kept", words)
+        words = f"an earlier run of this call of {tool.name} never said how it ended"
+        return _refused(call, "indeterminate", f"{words}; look before it is done again")
+
+    def _end(self, key: str, outcome: Outcome) -> Outcome:
+        assert self._journal is not None
+        try:
+            self._journal.end(key, outcome)
+        except JournalUnavailable as error:
+            told = Notice(code="not_kept", message=f"the end was not recorded: {error}")
+            return msgspec.structs.replace(outcome, notices=(*outcome.notices, told))
+        return outcome
+
+
+def budget_of(tool: Tool, budgets: Budgets) -> Budget | None:
+    """Return the budget for the processes of a tool; `None` where it starts no process."""
+    if tool.traits.kind == "exec":
+        return budgets.sandboxes
+    is_apart = tool.isolated or tool.traits.result == "rendering"
+    return budgets.renderers if is_apart else None
+
+
+def _refused(call: Call, code: str, message: str) -> Outcome:
+    return Outcome(id=call.id, name=call.name, error=Failure(code=code, message=message))
+
+
+def _place_teller(id: str, listen: Listener | None) -> TellPlace | None:
+    if listen is None:
+        return None
+
+    def tell(before: int) -> None:
+        others = "1 other call" if before == 1 else f"{before} other calls"
+        words = f"waits behind {others}" if before else "waits, and is the next"
+        listen(ToolShowed(id, f"{words}\n"))
+
+    return tell
+
+
+def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:
+    if listen is None:
+        return None
+
+    def report(text: str) -> None:
+        listen(ToolShowed(id, redact(text)))
+
+    return report
+
+
+def _taints(tool: Tool, context: Context) -> list[str]:
+    """Return the sources of text of others: those the tool named, else the tool itself."""
+    said = list(context.taints)
+    is_known = any(not isinstance(why, ContainedTaint) for why in said)
+    if tool.brings_text_of_others and not is_known:
+        said.append(tool.name)
+    return [taint_by(tool, tool.traits, _safe_taint(why)) for why in said]
+
+
+def _safe_taint(why: str) -> str:
+    """Return a reason as text; a tool may have passed any object."""
+    text = safe_text(why)
+    return ContainedTaint(text) if isinstance(why, ContainedTaint) else text
+
+
+def _unexpected(tool: Tool, error: Exception) -> Failure:
+    """Describe an unexpected exception, with the last line in the tool's own file."""
+    code = getattr(tool.function, "__code__", None)
+    own = getattr(code, "co_filename", "")
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == own]
+    where = f"{tool.name}, {os.path.basename(own)} line {lines[-1]}" if lines else tool.name
+    words = f"{type(error).__name__}: {words_of(error)}".removesuffix(": ")
+    return safe_failure(Failure(code="tool_error", message=words, where=where))
+
 
 # --- The order in which calls run ---
 #
@@ -82,6 +491,13 @@ def _quiet(call: Call, registry: Registry) -> bool:
 
 
 # --- The runtime: calls in, outcomes out, as they finish ---
+#
+#     runtime = Runtime(registry, policy)
+#     async for outcome in runtime.run(parsed.calls):
+#         ...
+#
+# Every call gets exactly one outcome, whatever happens to it, and a failure of one call does not
+# affect the others. Without a policy nothing runs.
 
 
 class Runtime:

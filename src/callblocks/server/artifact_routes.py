@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from callblocks.server.http.protocol import drop
 from callblocks.server.http.request import range_of, read_query
 from callblocks.server.service import service_of
-from callblocks.timeline.artifacts.mime import mime_of
+from callblocks.timeline.artifacts.media_types import mime_of
 
 __all__ = (
     "ArtifactQuery",

@@ -30,7 +30,7 @@ from callblocks.core.turn_events import (
     TurnEvent,
 )
 from callblocks.models.model import Usage
-from callblocks.runtime.turn_scope import Began, Listener, Progress, ToolShowed
+from callblocks.runtime.judgement import Began, Listener, Progress, ToolShowed
 from callblocks.session.taint import taint_meta
 
 __all__ = (

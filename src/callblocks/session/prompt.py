@@ -52,10 +52,8 @@ from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.session.model_choice import SessionSettings
 from callblocks.session.reply import FRAME, RESULT_TAGS, WIRE_ID, without_markup
-from callblocks.timeline.codec.call_blocks import has_code_elsewhere, params_of
-from callblocks.timeline.codec.call_stamp import ERROR_NOTICES
-from callblocks.timeline.timeline import Timeline
-from callblocks.timeline.timeline_state import CallKey
+from callblocks.timeline.codec.call_blocks import ERROR_NOTICES, has_code_elsewhere, params_of
+from callblocks.timeline.timeline import CallKey, Timeline
 from callblocks.toolkits.office.times import day_words
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import Neutral

@@ -34,10 +34,9 @@ from callblocks.session.model_choice import (
     SessionSettings,
     choice_of,
 )
-from callblocks.session.turn import TurnRun
+from callblocks.session.turn import TurnRun, run_blocking
 from callblocks.session.turn_factory import RuntimeDeps, TurnFactory
 from callblocks.session.turn_lock import TurnTaking
-from callblocks.session.turn_record import run_blocking
 from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.tools.registry import Registry
 

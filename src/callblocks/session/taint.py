@@ -16,12 +16,11 @@ import msgspec
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.calls import Call
 from callblocks.guard.files.origins import is_foreign
-from callblocks.guard.files.workspace_path import HERE
-from callblocks.policy.facts import ContainedTaint, add_taint, gather, taint_by
-from callblocks.timeline.codec.call_blocks import params_of
-from callblocks.timeline.codec.call_stamp import NOT_RUN
-from callblocks.timeline.codec.decode import outcome_of
-from callblocks.timeline.timeline_state import CallKey, call_key
+from callblocks.guard.files.real_path import HERE
+from callblocks.policy.rules import ContainedTaint, add_taint, gather, taint_by
+from callblocks.timeline.codec.call_blocks import NOT_RUN, params_of
+from callblocks.timeline.codec.outcome_blocks import outcome_of
+from callblocks.timeline.timeline import CallKey, call_key
 from callblocks.tools.registry import Registry
 
 __all__ = ("Taints", "taint_meta", "taint_of")

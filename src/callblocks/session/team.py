@@ -44,7 +44,7 @@ from callblocks.session.team_file import FOLDER, Member, TeamSettings
 from callblocks.session.turn_factory import RuntimeDeps
 from callblocks.session.turn_lock import open_turn, this_owner
 from callblocks.timeline.recorder import GivenFile, Recorder
-from callblocks.timeline.timeline_state import State
+from callblocks.timeline.timeline import State
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 from callblocks.views.replay import replayed

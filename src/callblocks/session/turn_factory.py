@@ -18,24 +18,22 @@ from callblocks.models.model import Model
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.policy.policy import Policy
-from callblocks.runtime.approval_gate import Approving
-from callblocks.runtime.gate import Resolve
+from callblocks.runtime.gate import Approving, Resolve
 from callblocks.runtime.journal import Journal
+from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Turn
 from callblocks.session.event_gate import Telling
 from callblocks.session.model_choice import Choice, ModelMenu, SessionSettings, is_taught
 from callblocks.session.prompt import Talk
 from callblocks.session.speaker import Speaker, WrittenForms
 from callblocks.session.taint import Taints
-from callblocks.session.turn import TurnRun
+from callblocks.session.turn import TurnRun, TurnWriting, write_answer, write_grant
 from callblocks.session.turn_lock import turn_key
-from callblocks.session.turn_record import TurnWriting, write_answer, write_grant
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.office.times import machine_zone
 from callblocks.toolkits.turn_tools import in_turn, turn_tools
-from callblocks.tools.context import Keep
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Keep
 from callblocks.views.model_view.view import ModelView
 
 __all__ = ("RuntimeDeps", "TurnFactory")

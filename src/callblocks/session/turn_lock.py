@@ -26,7 +26,7 @@ from callblocks.session.event_gate import INTERRUPTED, Ending
 from callblocks.session.taint import taint_meta
 from callblocks.timeline.codec.call_blocks import checked_of, is_whole, params_of
 from callblocks.timeline.recorder import GivenFile, Recorder
-from callblocks.timeline.timeline_state import State
+from callblocks.timeline.timeline import State
 
 __all__ = (
     "LeftCalls",

@@ -5,6 +5,6 @@
     codec/      outcomes as blocks
     recall/     react.read, react.hide and skills
 
-recorder.py writes a session down, each step whole or not at all; timeline_state.py is what a
-timeline is at a moment. Start with recorder.py. May import: core, tools, guard, policy.
+recorder.py writes a session down, each step whole or not at all; timeline.py is a timeline and its
+state at a moment. Start with recorder.py. May import: core, tools, guard, policy.
 """

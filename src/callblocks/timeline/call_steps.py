@@ -20,16 +20,17 @@ from callblocks.core.outcomes import Outcome
 from callblocks.core.paths import CALL_PATH, Part, call_segment, is_turn_id
 from callblocks.timeline.codec.call_blocks import (
     Shape,
+    Stamp,
     call_blocks,
     checked_of,
     input_digest,
     params_of,
     shape_of,
+    with_meta,
 )
-from callblocks.timeline.codec.call_stamp import Stamp, with_meta
-from callblocks.timeline.codec.encode import emit, result_blocks
 from callblocks.timeline.codec.ended_call import Holdings, notes_block
-from callblocks.timeline.timeline_state import CallKey, State, Uses
+from callblocks.timeline.codec.outcome_blocks import emit, result_blocks
+from callblocks.timeline.timeline import CallKey, State, Uses
 
 __all__ = (
     "CallSteps",
@@ -125,9 +126,11 @@ def _uses(state: State, turn: str, id: str) -> Uses:
     uses = state.uses[turn, id]
     # Continues where the last lookup stopped: `taken` is cached in the state, so a turn with a
     # thousand calls of one id is not scanned a thousand times.
-    while _is_taken(state, turn, segment := _segment(turn, id, uses.taken + 1)):
+    uses.free = uses.free or _segment(turn, id, uses.taken + 1)
+    while _is_taken(state, turn, uses.free):
         uses.taken += 1
-        uses.running.append(segment)
+        uses.running.append(uses.free)
+        uses.free = _segment(turn, id, uses.taken + 1)
     uses.running = [one for one in uses.running if not state.has(_path(turn, one, "result"))]
     return uses
 
@@ -150,7 +153,7 @@ def _is_of(block: Block, call: Call) -> bool:
 
 
 def _free(state: State, turn: str, id: str) -> str:
-    return _segment(turn, id, _uses(state, turn, id).taken + 1)
+    return _uses(state, turn, id).free
 
 
 def _is_taken(state: State, turn: str, segment: str) -> bool:
@@ -181,6 +184,8 @@ class CallSteps:
         self.brought: dict[CallKey, list[Block]] = {}
         self.checked: dict[CallKey, CheckedCall] = {}
         self._started: dict[tuple[str, str], tuple[Call, str]] = {}
+        # The call that was named last, at which end of the timeline, and its name in paths.
+        self._named: tuple[str, Call, int, str] | None = None
         self._state = state
         self._holdings = holdings
         self._shapes = shapes
@@ -296,7 +301,13 @@ class CallSteps:
             has = self._state.has
             if has(stamp.path("call")) and not has(stamp.path("result")):
                 return stamp
-        return stamp_of_call(self._state, turn, call, self._clock())
+        # The notes of a call and the call itself are written together: it is named once for both.
+        named, last = self._named, self._state.last
+        if named is not None and named[:3] == (turn, call, last) and named[1] is call:
+            return Stamp(turn, named[3], call.name, moment(self._clock()), self._state.turns)
+        stamp = stamp_of_call(self._state, turn, call, self._clock())
+        self._named = turn, call, last, stamp.call
+        return stamp
 
     def _shape(self, call: Call, checked: CheckedCall | None) -> Shape:
         return shape_of(call.name, self._shapes, checked)

@@ -46,14 +46,21 @@ from callblocks.timeline.call_steps import (
     stamp_of_next,
     stamp_of_running,
 )
-from callblocks.timeline.codec.call_blocks import Shape
-from callblocks.timeline.codec.call_stamp import JSON, Stamp, notice_blocks, with_meta
+from callblocks.timeline.codec.call_blocks import JSON, Shape, Stamp, notice_blocks, with_meta
 from callblocks.timeline.codec.ended_call import Holdings, attachment_blocks, message_block
 from callblocks.timeline.recall.skills import Skills
-from callblocks.timeline.timeline import Timeline, Tokens, TurnFiles
-from callblocks.timeline.timeline_state import CacheSettings, SourcesPool, State, call_key
+from callblocks.timeline.timeline import (
+    CacheSettings,
+    SourcesPool,
+    State,
+    Timeline,
+    Tokens,
+    TurnFiles,
+    call_key,
+)
 
 __all__ = (
+    "CallRecord",
     "GivenFile",
     "Recorder",
     "Step",
@@ -225,6 +232,16 @@ class GivenFile(NamedTuple):
     meta: Mapping[str, Any] = {}
 
 
+class CallRecord(NamedTuple):
+    """A call of a reply: the text before it, and its outcome where the reply itself has it."""
+
+    call: Call
+    before: str
+    checked: CheckedCall | None
+    outcome: Outcome | None
+    meta: Mapping[str, Any]
+
+
 class Recorder:
     """The writer of a timeline. Every method may be called from any thread.
 
@@ -392,6 +409,16 @@ class Recorder:
         has it.
         """
         return self._append(lambda: self._steps.notes(turn, call, text, meta))
+
+    def calls(self, turn: str, calls: Iterable[CallRecord]) -> None:
+        """Write the calls of a reply, each with the text before it."""
+        for one in calls:
+            if one.before:
+                self.notes(turn, one.call, one.before)
+            if one.outcome is None:
+                self.started(turn, one.call, one.checked, **one.meta)
+            else:
+                self.ended(turn, one.call, one.outcome, **one.meta)
 
     def started(
         self, turn: str, call: Call, checked: CheckedCall | None = None, **meta: Any

@@ -17,20 +17,18 @@ from pydantic import Field
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.links import FolderEntry
-from callblocks.guard.files.pins import is_hidden
-from callblocks.guard.files.root import Root
-from callblocks.guard.files.text_files import (
+from callblocks.guard.files.real_path import FolderEntry, unsafe
+from callblocks.guard.files.root import (
+    Root,
     change_text,
     decode_base64,
     encode_text,
+    is_hidden,
     read_text,
     split_lines,
 )
-from callblocks.guard.files.workspace_path import unsafe
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("PathText", "file_tools")
 

@@ -18,9 +18,8 @@ from callblocks.core.errors import ToolError
 from callblocks.core.urls import read_url
 from callblocks.guard.net.client import Client
 from callblocks.guard.net.http_messages import Response
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("http_tools",)
 

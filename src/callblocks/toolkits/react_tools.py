@@ -27,15 +27,14 @@ from callblocks.core.paths import (
     parse_path,
     written_path,
 )
-from callblocks.guard.files.text_files import change_text, encode_text
+from callblocks.guard.files.root import change_text, encode_text
 from callblocks.timeline.artifacts.validate import check_written
 from callblocks.timeline.recall.lookup import Finder, Shows, asked_paths
 from callblocks.timeline.recall.read import hide, read_paths
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.file_tools import PathText
-from callblocks.tools.context import Context
 from callblocks.tools.declare import declared
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("react_tools",)
 

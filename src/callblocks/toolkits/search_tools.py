@@ -16,9 +16,8 @@ from pydantic import Field
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.file_tools import PathText
 from callblocks.toolkits.search.query import path_of, read_scope, tag_of
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 if TYPE_CHECKING:
     from callblocks.toolkits.search.find_passages import Look

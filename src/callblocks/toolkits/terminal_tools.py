@@ -21,9 +21,8 @@ from callblocks.core.errors import ToolError
 from callblocks.guard.files.root import Root
 from callblocks.guard.sandbox.choose import find_sandbox
 from callblocks.guard.sandbox.sandbox import Changes, Job, JobEnd, Limits, Missing, Sandbox
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("OF_THE_OFFICE", "FindSandbox", "require_found", "terminal_tools")
 

@@ -17,23 +17,29 @@ from pathlib import Path
 from callblocks.core.errors import CallerError, TimelineError, ToolError
 from callblocks.core.paths import FilePath
 from callblocks.core.text import brief
-from callblocks.guard.files.atomic_write import replace
-from callblocks.guard.files.open_below import (
+from callblocks.guard.files.real_path import (
     best_opener,
     look_if_there,
+    naming,
     open_folder,
     read_file,
     refuse_to_replace,
+    relative,
 )
-from callblocks.guard.files.protected import refuse_protected
+from callblocks.guard.files.replace_file import refuse_protected, replace
 from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import naming, relative
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.codec.call_blocks import Shape
 from callblocks.timeline.recall.skills import Skills
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.timeline import ARTIFACTS, TIMELINES, Timeline, Tokens, turns_folder
-from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.timeline.timeline import (
+    ARTIFACTS,
+    TIMELINES,
+    CacheSettings,
+    Timeline,
+    Tokens,
+    turns_folder,
+)
 
 __all__ = ("MAX_FILE", "FolderFiles", "open_recorder")
 

@@ -43,8 +43,7 @@ from callblocks.tools.tool import (
     Traits,
     is_name,
 )
-from callblocks.tools.typed_check import TypedCheck
-from callblocks.tools.typed_input import TypedInput, read_docstring, read_signature
+from callblocks.tools.typed_input import TypedCheck, TypedInput, read_docstring, read_signature
 
 __all__ = (
     "Options",

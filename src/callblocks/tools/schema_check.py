@@ -14,8 +14,16 @@ from typing import Any, cast
 import jsonschema_rs
 
 from callblocks.core.errors import BadSpec
-from callblocks.tools.check import check_input
-from callblocks.tools.fault_text import Place, kinds, missing, must_be, path_text, said, unexpected
+from callblocks.tools.check import (
+    Place,
+    check_input,
+    kinds,
+    missing,
+    must_be,
+    path_text,
+    said,
+    unexpected,
+)
 from callblocks.tools.schema import Schema
 from callblocks.tools.tool import Checked, FieldFault
 

@@ -31,9 +31,8 @@ from callblocks.core.turn_events import (
     TurnEnded,
     TurnEvent,
 )
-from callblocks.timeline.codec.call_blocks import has_code_elsewhere
-from callblocks.timeline.codec.call_stamp import NOT_RUN
-from callblocks.timeline.codec.decode import outcome_of, read_object
+from callblocks.timeline.codec.call_blocks import NOT_RUN, has_code_elsewhere
+from callblocks.timeline.codec.outcome_blocks import outcome_of, read_object
 
 __all__ = (
     "Replay",

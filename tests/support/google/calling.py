@@ -13,9 +13,8 @@ from callblocks.core.outcomes import Artifact
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.backend import Office
 from callblocks.toolkits.office.open_office import add_workspace_tools
-from callblocks.tools.context import Context
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 from support.google.server import Server
 
 __all__ = ("Calling", "drop_mail")

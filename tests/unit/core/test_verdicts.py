@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.outcomes import Failure, verdict_of, without_verdict
-from callblocks.views.chat.groups import CallGroup, GroupedCall, draw
+from callblocks.views.chat.chat import CallGroup, GroupedCall, draw
 
 
 @pytest.mark.parametrize(

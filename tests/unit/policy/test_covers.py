@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from callblocks.policy.facts import ANY_HOST, Facts
 from callblocks.policy.lint import covers, takes_all
-from callblocks.policy.rules import Rule
+from callblocks.policy.rules import ANY_HOST, Facts, Rule
 from support.policies import facts, rules
 
 

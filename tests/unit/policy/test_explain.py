@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from callblocks.policy.facts import Facts
 from callblocks.policy.lint import explain
 from callblocks.policy.policy import Policy
-from callblocks.policy.rules import Rule
+from callblocks.policy.rules import Facts, Rule
 from callblocks.tools.tool import Traits
 from support.policies import exec_traits, facts, policies
 

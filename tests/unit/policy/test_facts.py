@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.policy.facts import ANY_HOST, Facts, gather
+from callblocks.policy.rules import ANY_HOST, Facts, gather
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Traits
 from support.policies import a_tool, exec_traits

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.policy.facts import host_of
+from callblocks.policy.rules import host_of
 
 LABEL = "a" * 63
 LONGEST = ".".join((LABEL, LABEL, LABEL, "a" * 61))

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.policy.facts import Facts
 from callblocks.policy.policy import Policy, is_denied, path_refusal
-from callblocks.policy.rules import Rule
+from callblocks.policy.rules import Facts, Rule
 from callblocks.tools.tool import Traits
 
 FACTS = Facts(tool="search", traits=Traits(read_only=True, destructive=False), paths=(".",))

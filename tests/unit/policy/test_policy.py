@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from callblocks.core.errors import BadPolicy
 from callblocks.core.outcomes import FAILURES
-from callblocks.policy.facts import Facts
 from callblocks.policy.policy import Decision, Policy
-from callblocks.policy.rules import Rule
+from callblocks.policy.rules import Facts, Rule
 from callblocks.tools.tool import Traits
 from support.policies import facts, policies, rules
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from callblocks.policy.facts import Facts
 from callblocks.policy.policy import Policy, redirect_refusal
-from callblocks.policy.rules import Rule
+from callblocks.policy.rules import Facts, Rule
 from callblocks.tools.tool import Traits
 
 OURS = Rule(decide="allow", tool=("api_call",), host=("example.org", "*.example.org"))

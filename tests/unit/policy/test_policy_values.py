@@ -6,10 +6,9 @@ import pytest
 
 from callblocks.approvals.approval import Approval, Taken
 from callblocks.approvals.book import Moment
-from callblocks.policy.facts import Facts
 from callblocks.policy.lint import Finding
 from callblocks.policy.policy import Decision, Policy
-from callblocks.policy.rules import Rule, RuleFault
+from callblocks.policy.rules import Facts, Rule, RuleFault
 
 NAMED = [Approval, Taken, Finding, Facts, Decision, Rule]
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from callblocks.core.errors import BadPolicy
-from callblocks.policy.facts import Facts
-from callblocks.policy.rules import Rule
+from callblocks.policy.rules import Facts, Rule
 from callblocks.tools.tool import Traits
 from support.policies import exec_traits
 

@@ -6,13 +6,11 @@ import msgspec
 import pytest
 
 from callblocks.core.outcomes import Outcome
-from callblocks.policy.facts import ContainedTaint, add_taint, counting_taints, taint_by
 from callblocks.policy.policy import Policy
-from callblocks.policy.rules import Rule
-from callblocks.runtime.turn_scope import Turn
-from callblocks.tools.context import Context
+from callblocks.policy.rules import ContainedTaint, Rule, add_taint, counting_taints, taint_by
+from callblocks.runtime.judgement import Turn
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 from support.tool_runtime import call, run
 
 ALLOWED = Policy((Rule(decide="allow", tool=("command", "send", "post", "put", "own", "mail")),))

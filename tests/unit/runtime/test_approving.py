@@ -15,10 +15,10 @@ from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime import approval_gate as showing
-from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime import gate as showing
+from callblocks.runtime.gate import Approving
+from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool

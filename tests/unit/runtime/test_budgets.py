@@ -12,8 +12,7 @@ from callblocks import Rule
 from callblocks.core.calls import Call
 from callblocks.guard.workers.budgets import Budget, BudgetFull, Budgets
 from callblocks.policy.policy import Policy
-from callblocks.runtime.run_call import budget_of
-from callblocks.runtime.runtime import Runtime
+from callblocks.runtime.runtime import Runtime, budget_of
 from callblocks.tools.declare import tool
 
 

@@ -7,10 +7,8 @@ import pytest
 from callblocks import parse
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Failure
-from callblocks.runtime.approval_gate import Approving
-from callblocks.runtime.checked_call import Judgement
-from callblocks.runtime.gate import Gate
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.gate import Approving, Gate
+from callblocks.runtime.judgement import Judgement, Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.tool_runtime import ALLOW_ALL

@@ -12,10 +12,8 @@ from callblocks.core.outcomes import Failure
 from callblocks.core.specs import ToolSpec
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
-from callblocks.runtime.checked_call import Judgement
-from callblocks.runtime.gate import Gate
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.gate import Approving, Gate
+from callblocks.runtime.judgement import Judgement, Turn
 from callblocks.toolkits.file_tools import PathText
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

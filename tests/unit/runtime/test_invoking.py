@@ -8,11 +8,11 @@ import pytest
 
 from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import Outcome
-from callblocks.runtime import run_call as invoking
-from callblocks.runtime.run_call import invoke
-from callblocks.runtime.turn_scope import Turn
-from callblocks.tools.context import Context
+from callblocks.runtime import runtime as invoking
+from callblocks.runtime.judgement import Turn
+from callblocks.runtime.runtime import invoke
 from callblocks.tools.declare import tool
+from callblocks.tools.tool import Context
 from support.tool_runtime import call, run, run_one
 
 

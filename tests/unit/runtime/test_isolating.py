@@ -15,8 +15,8 @@ import pytest
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.workers import isolated_program as child
 from callblocks.guard.workers import worker as isolating
+from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.calls import Call
-from callblocks.runtime.run_call import idempotency_key
+from callblocks.runtime.runtime import idempotency_key
 
 texts = st.text(max_size=5)
 inputs = st.dictionaries(texts, st.none() | st.booleans() | st.integers() | texts, max_size=4)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
 from callblocks.core.redaction import without_secrets
-from callblocks.tools.json_output import to_json_value
+from callblocks.tools.output import to_json_value
 
 
 @dataclasses.dataclass

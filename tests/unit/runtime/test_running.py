@@ -13,11 +13,10 @@ from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import Outcome
 from callblocks.core.specs import ToolSpec
 from callblocks.runtime.journal import Journal, JournalEntry
-from callblocks.runtime.turn_scope import Began, Progress, ToolShowed, Turn
-from callblocks.tools.context import Context
+from callblocks.runtime.judgement import Began, Progress, ToolShowed, Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Checked, Tool
+from callblocks.tools.tool import Checked, Context, Tool
 from support.tool_runtime import call, run, run_one
 
 

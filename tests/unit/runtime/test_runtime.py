@@ -14,12 +14,11 @@ from callblocks.core.calls import Call
 from callblocks.core.errors import BadPolicy, ToolError
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.run_call import RunLimits
-from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Began, Judged, Progress, ToolShowed, Turn
-from callblocks.tools.context import Context
+from callblocks.runtime.judgement import Began, Judged, Progress, ToolShowed, Turn
+from callblocks.runtime.runtime import RunLimits, Runtime
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context
 from support.tool_runtime import ALLOW_ALL, call, run, run_one
 
 

@@ -11,7 +11,7 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.approvals.question import Answer, Asker, Grant, Question
 from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
-from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.gate import Approving
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

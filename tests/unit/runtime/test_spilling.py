@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.outcomes import Artifact
-from callblocks.runtime.run_call import Spilled, spill
+from callblocks.runtime.runtime import Spilled, spill
 from callblocks.timeline.artifacts.artifacts import Artifacts
 
 

@@ -5,7 +5,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.judgement import Turn
 
 
 def test_turns_have_ids_of_their_own_unless_one_is_given() -> None:

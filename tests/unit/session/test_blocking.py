@@ -10,8 +10,8 @@ from unittest.mock import patch
 import pytest
 
 from callblocks.core.errors import TimelineError
+from callblocks.session.turn import run_blocking
 from callblocks.session.turn_lock import TurnTaking
-from callblocks.session.turn_record import run_blocking
 from support.scripted_sessions import Replies, some_host
 
 

@@ -27,9 +27,9 @@ from callblocks.session.prompt import Talk, TextDialogue
 from callblocks.session.session import Session
 from callblocks.timeline.timeline import Timeline
 from callblocks.toolkits.react_tools import react_tools
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context
 from callblocks.views.model_view.neutral import restore
 from callblocks.views.model_view.view import ModelView
 from support.played_turns import LOOKING

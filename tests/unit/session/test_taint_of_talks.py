@@ -14,9 +14,9 @@ from callblocks.core.turn_events import CallAsked
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.session.model_choice import Attachment
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context
 from support.approvers import NO, YES, Person
 from support.scripted_sessions import ASK_ALL, Replies, of_type, run_turn, some_host, write
 

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from callblocks.core.outcomes import Failure, Outcome
 from callblocks.models.model import Usage
-from callblocks.policy.facts import ContainedTaint
+from callblocks.policy.rules import ContainedTaint
 from callblocks.session.event_gate import ANSWERED
 from callblocks.session.taint import Taints, taint_of
-from callblocks.timeline.codec.call_stamp import NOT_RUN
+from callblocks.timeline.codec.call_blocks import NOT_RUN
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool

@@ -8,8 +8,8 @@ import threading
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.core.turn_events import CallBegan, CallEnded, CallTold, CallWritten, Said, TurnEvent
-from callblocks.runtime.turn_scope import Began
-from callblocks.runtime.turn_scope import ToolShowed as Shown
+from callblocks.runtime.judgement import Began
+from callblocks.runtime.judgement import ToolShowed as Shown
 from callblocks.session.event_gate import Telling
 
 CALL = Call(id="c1", name="look")

@@ -14,9 +14,9 @@ from callblocks.models.model import Request, Thinking
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.session.model_choice import Attachment
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context
 from support.played_turns import BAD, GOOD, calls, play
 from support.scripted_sessions import (
     TAUGHT,

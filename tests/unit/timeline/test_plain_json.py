@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.json_values import json_text, plain
-from callblocks.timeline.codec.call_stamp import TRUNCATED, cut, shown
-from callblocks.timeline.codec.file_blocks import FIELDS, digest_text
+from callblocks.timeline.codec.call_blocks import TRUNCATED, cut, shown
+from callblocks.timeline.codec.ended_call import FIELDS, digest_text
 
 anything: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=3),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from callblocks.core.blocks import Block
 from callblocks.core.selector import ranges_of
 from callblocks.core.sources import Source
-from callblocks.timeline.timeline_state import SourcesPool
+from callblocks.timeline.timeline import SourcesPool
 
 A, B, C = (f"https://{name}.example/" for name in "abc")
 FILE = "fi:turn_1.files/a.pdf"

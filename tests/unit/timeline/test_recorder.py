@@ -18,11 +18,9 @@ from callblocks.core.outcomes import Failure, Outcome
 from callblocks.core.paths import call_segment
 from callblocks.timeline import recorder as writer_module
 from callblocks.timeline.artifacts.artifacts import Artifacts
-from callblocks.timeline.codec.call_blocks import input_digest
-from callblocks.timeline.codec.call_stamp import ROOM
+from callblocks.timeline.codec.call_blocks import ROOM, input_digest
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.timeline import Timeline, Tokens
-from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.timeline.timeline import CacheSettings, Timeline, Tokens
 from support.documents import pdf
 from support.entries import result_block, stamp
 from support.memory_artifacts import FullDisk, MemoryArtifacts

@@ -12,8 +12,7 @@ import pytest
 from callblocks.core.errors import BadPath, TimelineError
 from callblocks.core.outcomes import Notice, Outcome
 from callblocks.timeline.recorder import Recorder
-from callblocks.timeline.timeline import Timeline
-from callblocks.timeline.timeline_state import State
+from callblocks.timeline.timeline import State, Timeline
 from support.memory_artifacts import MemoryArtifacts
 from support.memory_files import MemoryFiles
 from support.tool_runtime import call

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.blocks import Block
-from callblocks.timeline.timeline_state import CacheSettings, Rounds
+from callblocks.timeline.timeline import CacheSettings, Rounds
 from support.entries import call_block, numbered, prompt, result_block, round_of, stamp
 
 SETTINGS = CacheSettings(cache_point_min_rounds=2, cache_point_offset_rounds=1)

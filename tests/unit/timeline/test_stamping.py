@@ -6,7 +6,7 @@ from typing import Any
 
 from callblocks.core.calls import Call
 from callblocks.timeline.call_steps import stamp_of_call, stamp_of_next, stamp_of_running
-from callblocks.timeline.timeline_state import State
+from callblocks.timeline.timeline import State
 from support.entries import numbered, stamp
 
 ASKED = Call(id="a", name="look", input={})

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.blocks import Block, Entry
-from callblocks.timeline.timeline_state import CacheSettings, State
+from callblocks.timeline.timeline import CacheSettings, State
 from support.entries import TS, call_block, numbered, prompt, result_block, round_of, stamp
 
 A, B = "fi:turn_1.files/a.md", "fi:turn_1.files/b.md"

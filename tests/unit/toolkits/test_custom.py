@@ -14,11 +14,10 @@ from callblocks.core.outcomes import Failure, Outcome
 from callblocks.core.specs import ToolSpec
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
-from callblocks.runtime.checked_call import Judgement
+from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal
+from callblocks.runtime.judgement import Judged, Judgement, Progress, Turn
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Judged, Progress, Turn
 from callblocks.session.taint import taint_of
 from callblocks.toolkits.custom_tools import custom_tools
 from callblocks.toolkits.file_tools import PathText

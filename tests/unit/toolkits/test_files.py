@@ -9,11 +9,10 @@ import pytest
 
 from callblocks.core.errors import ToolError
 from callblocks.guard.files.origins import FOREIGN, is_foreign
+from callblocks.guard.files.real_path import FileLimits
 from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import FileLimits
 from callblocks.toolkits.file_tools import file_tools
-from callblocks.tools.context import Context, running_as
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool, running_as
 from support.roots import code_of
 
 

@@ -10,8 +10,7 @@ from callblocks.core.outcomes import Artifact
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.toolkits.http_tools import http_tools
-from callblocks.tools.context import Context
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 from support.sites import PUBLIC, SECOND, Asked, Net, Site, ok, redirect
 from support.tool_runtime import call, run_one
 

@@ -10,9 +10,8 @@ import pytest
 
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
-from callblocks.guard.files.links import FolderEntry
+from callblocks.guard.files.real_path import FileLimits, FolderEntry
 from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import FileLimits
 from callblocks.guard.sandbox.sandbox import (
     Changes,
     Job,
@@ -26,12 +25,12 @@ from callblocks.guard.sandbox.sandbox import (
 )
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.turn_scope import Progress, ToolShowed, Turn
+from callblocks.runtime.judgement import Progress, ToolShowed, Turn
 from callblocks.toolkits import terminal_tools as terminal
 from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.terminal_tools import FindSandbox, terminal_tools
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
+from callblocks.tools.tool import Context
 from support.tool_runtime import ALLOW_ALL, call, run, run_one
 
 NAMED = Policy((Rule(decide="allow", tool=("terminal_execute",)),))

@@ -11,7 +11,7 @@ from callblocks.core.calls import Call
 from callblocks.core.errors import UnknownTool
 from callblocks.core.outcomes import Failure
 from callblocks.guard.files.root import Root
-from callblocks.runtime.checked_call import take_call
+from callblocks.runtime.judgement import take_call
 from callblocks.toolkits import standard
 from callblocks.tools.registry import Registry
 from support.command import run

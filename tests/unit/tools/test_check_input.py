@@ -13,9 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, AnyUrl, BaseModel, Field
 
-from callblocks.tools.check import MAX_FAULTS, faults_text
+from callblocks.tools.check import MAX_FAULTS, MAX_VALUES, faults_text
 from callblocks.tools.declare import tool
-from callblocks.tools.fault_text import MAX_VALUES
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, FieldFault, Tool
 

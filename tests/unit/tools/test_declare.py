@@ -15,9 +15,8 @@ from pydantic import AnyUrl, BaseModel, DirectoryPath, Field, FilePath
 from typing_extensions import TypedDict
 
 from callblocks.core.errors import BadTool, CallerError
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Checked, Tool, Traits
+from callblocks.tools.tool import Checked, Context, Tool, Traits
 
 if TYPE_CHECKING:
     from decimal import Decimal

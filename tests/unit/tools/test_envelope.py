@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.outcomes import Failure
-from callblocks.tools.envelope import combine, envelope, unwrap
+from callblocks.tools.output import combine, envelope, unwrap
 from callblocks.tools.tool import Origin
 
 ERROR = {"code": "no_table", "message": "no such table", "where": "db", "managed": True}

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 
 from callblocks.parser import Parser, parse
-from callblocks.views.chat.chat import BrokenBlock, Chat, Item, ThoughtLine
-from callblocks.views.chat.groups import CallGroup, GroupedCall, Validation
+from callblocks.views.chat.chat import (
+    BrokenBlock,
+    CallGroup,
+    Chat,
+    GroupedCall,
+    Item,
+    ThoughtLine,
+    Validation,
+)
 from support.transcripts import EXAMPLES, cut, places
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.call_text import show_call, show_result
-from callblocks.views.chat.groups import (
+from callblocks.views.chat.chat import (
     CallGroup,
     GroupedCall,
     Styled,

@@ -6,9 +6,9 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.core.calls import Call
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.gate import Approving
+from callblocks.runtime.judgement import Judged
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Judged
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.terminal.summary import explained_rows, how_to_allow, plan_rows

@@ -3,9 +3,15 @@ from __future__ import annotations
 from callblocks.core.calls import Call
 from callblocks.core.turn_events import CallEnded, CallWritten, Said, TurnEvent
 from callblocks.core.turn_events import Thought as Thinks
-from callblocks.views.chat.chat import BrokenBlock, Chat, Item, ThoughtLine
-from callblocks.views.chat.groups import CallGroup
-from callblocks.views.chat.turn_chat import TurnChat, events_of
+from callblocks.views.chat.chat import (
+    BrokenBlock,
+    CallGroup,
+    Chat,
+    Item,
+    ThoughtLine,
+    TurnChat,
+    events_of,
+)
 from callblocks.views.rows import plain
 from callblocks.views.terminal.terminal import Terminal
 from support.turns import a_turn, called, ended

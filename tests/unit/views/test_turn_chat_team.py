@@ -17,8 +17,7 @@ from callblocks.core.turn_events import (
     TurnEnded,
     TurnEvent,
 )
-from callblocks.views.chat.chat import Chat, Speaker
-from callblocks.views.chat.turn_chat import Shown, TurnChat, events_of
+from callblocks.views.chat.chat import Chat, Shown, Speaker, TurnChat, events_of
 from callblocks.views.rows import plain
 from callblocks.views.terminal.terminal import Terminal
 from support.turns import team_turns

@@ -33,8 +33,8 @@ from callblocks.core.turn_events import (
     TurnEvent,
 )
 from callblocks.session.session import Session, Tell
+from callblocks.views.chat.chat import TurnChat
 from callblocks.views.chat.timeline_chat import why
-from callblocks.views.chat.turn_chat import TurnChat
 from callblocks.views.replay import replayed
 from callblocks.views.rows import Row, visible_line, wrap
 from callblocks.views.terminal.summary import summary_rows, ways_to_allow

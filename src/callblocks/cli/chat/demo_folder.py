@@ -19,9 +19,9 @@ from callblocks.cli.exits import Fault
 from callblocks.core.call_text import format_size
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.file_tools import PathText
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context
 
 __all__ = ("DemoPlace", "demo_tools", "lay_sample")
 

@@ -142,13 +142,13 @@ class Recording:
 
     def settled(self, question: Question, approved: bool, words: str, grant: Grant | None) -> None:
         """Write down what the person answered about a call."""
-        from callblocks.session.turn_record import write_answer
+        from callblocks.session.turn import write_answer
 
         write_answer(self._recorder, self.turn, question, approved, words, grant)
 
     def let_through(self, call: Call, grant: Grant) -> None:
         """Write down which grant lets a call run without a question."""
-        from callblocks.session.turn_record import write_grant
+        from callblocks.session.turn import write_grant
 
         write_grant(self._recorder, self.turn, call, grant)
 

@@ -28,10 +28,10 @@ from callblocks.core.specs import ToolSpec, ToolSpecs
 from callblocks.dialects import dialects
 from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
-from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal
+from callblocks.runtime.judgement import Judged, Listener, Progress, ToolShowed, Turn
 from callblocks.runtime.runtime import Runtime
-from callblocks.runtime.turn_scope import Judged, Listener, Progress, ToolShowed, Turn
 from callblocks.session.taint import taint_of
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.tools.registry import Registry

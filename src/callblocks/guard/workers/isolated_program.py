@@ -16,7 +16,7 @@ import msgspec
 from callblocks.core.errors import ToolError
 from callblocks.guard.workers.worker import WorkerAnswer
 from callblocks.tools.check import faults_text
-from callblocks.tools.json_output import to_json_value
+from callblocks.tools.output import to_json_value
 from callblocks.tools.tool import Tool
 
 __all__ = ("main",)

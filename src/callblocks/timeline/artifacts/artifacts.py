@@ -22,7 +22,7 @@ from pathlib import Path
 from callblocks.core.errors import TimelineError
 from callblocks.core.outcomes import Artifact
 from callblocks.core.text import brief
-from callblocks.timeline.artifacts.mime import said_mime
+from callblocks.timeline.artifacts.media_types import said_mime
 
 __all__ = (
     "MAX_ARTIFACT",

@@ -14,14 +14,15 @@ import msgspec
 
 from callblocks.core.outcomes import Failure
 from callblocks.core.text import brief
-from callblocks.timeline.artifacts.magic import (
+from callblocks.timeline.artifacts.media_types import (
     CONTENT_TYPES,
     OFFICE_PARTS,
     Zip,
     content_type,
+    mime_of,
+    named_type,
     read_zip,
 )
-from callblocks.timeline.artifacts.mime import mime_of, named_type
 
 __all__ = (
     "IMAGES",

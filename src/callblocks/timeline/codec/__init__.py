@@ -1,6 +1,7 @@
 """The encoding of outcomes and messages as blocks.
 
-encode.py chooses by the kind of result that a tool's traits name: plain, file, exec, web. Order for
-every tool: code, call, notices, results. Start with encode.py. May import: core, tools,
-timeline.artifacts.
+outcome_blocks.py encodes and decodes an outcome; results.py has one function for each kind of
+result that a tool's traits name: plain, file, exec, web. call_blocks.py has the stamp of a call and
+its own blocks. Order for every tool: code, call, notices, results. Start with outcome_blocks.py.
+May import: core, tools, timeline.artifacts.
 """

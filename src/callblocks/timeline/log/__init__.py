@@ -1,6 +1,6 @@
 """The log: blocks in an append-only, hash-chained table.
 
-store.py is the contract that both stores keep; group_commit.py makes callers who wait at the same
-time share one commit; verify.py checks the chain; transfer.py exports and imports JSON lines.
-Start with store.py. May import: core, timeline.artifacts.
+store.py is the contract that both stores keep; log.py is the part that they share, and makes
+callers who wait at the same time share one commit; verify.py checks the chain; transfer.py exports
+and imports JSON lines. Start with store.py. May import: core, timeline.artifacts.
 """

@@ -13,8 +13,7 @@ from psycopg import sql
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
-from callblocks.timeline.log.group_commit import AppendRequest
-from callblocks.timeline.log.log import Log
+from callblocks.timeline.log.log import AppendRequest, Log
 from callblocks.timeline.log.postgres_link import (
     PAGE,
     channel_of,

@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 import msgspec
 import psycopg
 
-from callblocks.timeline.log.group_commit import AppendRequest, Placed, by_name, place
+from callblocks.timeline.log.log import AppendRequest, Placed, by_name, place
 from callblocks.timeline.log.postgres_link import channel_of, connect, is_lost, was_undone
 from callblocks.timeline.log.store import Head, StoredRow, genesis
 

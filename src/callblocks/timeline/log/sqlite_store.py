@@ -17,8 +17,16 @@ from typing import Any
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
-from callblocks.timeline.log.group_commit import AppendRequest, Placed, by_name, place
-from callblocks.timeline.log.log import PAGE_BYTES, PAGE_ROWS, Log, check_not_inherited
+from callblocks.timeline.log.log import (
+    PAGE_BYTES,
+    PAGE_ROWS,
+    AppendRequest,
+    Log,
+    Placed,
+    by_name,
+    check_not_inherited,
+    place,
+)
 from callblocks.timeline.log.store import Head, StoredRow, Summary, check_name, genesis
 
 __all__ = (

@@ -36,13 +36,11 @@ from callblocks.core.paths import (
 )
 from callblocks.core.selector import ranges_of
 from callblocks.core.sources import Source, rows_text
-from callblocks.timeline.artifacts.mime import mime_of
-from callblocks.timeline.codec.call_stamp import JSON, Stamp
-from callblocks.timeline.codec.ended_call import Holdings, left_out
-from callblocks.timeline.codec.file_blocks import TurnFile, file_blocks
+from callblocks.timeline.artifacts.media_types import mime_of
+from callblocks.timeline.codec.call_blocks import JSON, Stamp
+from callblocks.timeline.codec.ended_call import Holdings, TurnFile, file_blocks, left_out
 from callblocks.timeline.recall.skills import Skill, Skills
-from callblocks.timeline.timeline import cost_of
-from callblocks.timeline.timeline_state import State, call_key
+from callblocks.timeline.timeline import State, call_key, cost_of
 
 __all__ = (
     "GONE",

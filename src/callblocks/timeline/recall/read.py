@@ -21,7 +21,7 @@ from callblocks.core.json_values import json_text, whole
 from callblocks.core.outcomes import Failure, Notice
 from callblocks.core.paths import MessagePath, Path
 from callblocks.core.text import brief
-from callblocks.timeline.codec.call_stamp import TRUNCATED, Stamp
+from callblocks.timeline.codec.call_blocks import TRUNCATED, Stamp
 from callblocks.timeline.recall.lookup import (
     MAX_SIZE,
     MAX_TOKENS,
@@ -31,8 +31,7 @@ from callblocks.timeline.recall.lookup import (
     path_of,
     spellings,
 )
-from callblocks.timeline.timeline import Tokens, cost_of
-from callblocks.timeline.timeline_state import CallKey, State
+from callblocks.timeline.timeline import CallKey, State, Tokens, cost_of
 
 __all__ = (
     "MAX_PATHS",

@@ -19,9 +19,8 @@ from callblocks.toolkits.documents.write_document import (
     write_document,
 )
 from callblocks.toolkits.file_tools import PathText
-from callblocks.tools.context import Context
 from callblocks.tools.declare import Options, declared
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("rendering_tools",)
 

@@ -35,7 +35,7 @@ from callblocks.toolkits.documents.render_protocol import (
     Wanted,
     frame,
 )
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 __all__ = (
     "LARGEST",

@@ -26,10 +26,9 @@ from callblocks.toolkits.exec.workdir import (
     read_contract,
 )
 from callblocks.toolkits.terminal_tools import FindSandbox, require_found
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.envelope import envelope
-from callblocks.tools.tool import Tool
+from callblocks.tools.output import envelope
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("ExecLimits", "exec_tools")
 

@@ -34,8 +34,8 @@ from callblocks.toolkits.exec.workdir import (
     environment,
     file_name,
 )
-from callblocks.tools.context import Context
-from callblocks.tools.envelope import envelope
+from callblocks.tools.output import envelope
+from callblocks.tools.tool import Context
 
 __all__ = (
     "Brought",

@@ -22,7 +22,7 @@ from callblocks.toolkits.search.query import (
     words_of,
 )
 from callblocks.toolkits.search.refresh import Refresher
-from callblocks.tools.context import Context, running_as
+from callblocks.tools.tool import Context, running_as
 
 __all__ = (
     "Look",

@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.atomic_write import foreign_journal
+from callblocks.guard.files.replace_file import foreign_journal
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.search.chunks import Kind, Passage
 from callblocks.toolkits.search.query import words_of

@@ -16,9 +16,8 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.pins import is_hidden
-from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import wrong_type
+from callblocks.guard.files.real_path import wrong_type
+from callblocks.guard.files.root import Root, is_hidden
 from callblocks.toolkits.search.chunks import kind_of
 from callblocks.toolkits.search.index import File, Index, name_of, use_store
 from callblocks.toolkits.search.refresh import (
@@ -32,7 +31,7 @@ from callblocks.toolkits.search.refresh import (
     walk,
 )
 from callblocks.toolkits.search.text_readers import read_content
-from callblocks.tools.context import Context, running_as
+from callblocks.tools.tool import Context, running_as
 
 __all__ = ("IngestRequest", "ingest")
 

@@ -18,8 +18,8 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
+from callblocks.guard.files.real_path import HERE
 from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import HERE
 from callblocks.toolkits.search.chunks import KINDS
 
 __all__ = (

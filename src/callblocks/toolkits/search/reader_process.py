@@ -26,7 +26,7 @@ import msgspec
 from callblocks.core.errors import ToolError
 from callblocks.guard.workers.worker import Patience, Worker
 from callblocks.toolkits.search.chunks import Kind, Part
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 __all__ = ("MAX_TEXT", "SECONDS", "Apart", "ApartKind", "ReadApart", "ReaderLine", "read_apart")
 

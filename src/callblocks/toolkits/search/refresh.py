@@ -25,14 +25,13 @@ from itertools import islice
 import msgspec
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.atomic_write import is_temporary
-from callblocks.guard.files.open_below import best_opener, open_folder
+from callblocks.guard.files.real_path import HERE, best_opener, open_folder, relative, unsafe
+from callblocks.guard.files.replace_file import is_temporary
 from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import HERE, relative, unsafe
 from callblocks.toolkits.search.chunks import APART, kind_of
 from callblocks.toolkits.search.index import File, Index
 from callblocks.toolkits.search.text_readers import MAX_BYTES, Content, read_content
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 __all__ = (
     "SMALL",

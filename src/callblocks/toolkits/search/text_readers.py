@@ -15,9 +15,9 @@ from itertools import islice
 import msgspec
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.text_files import is_text
+from callblocks.guard.files.root import is_text
 from callblocks.toolkits.search.chunks import APART, LENGTH, MOST, Kind, Part, Passage, cut_all
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 __all__ = (
     "MAX_BYTES",

@@ -39,7 +39,7 @@ from callblocks.toolkits.web.page_cache import (
     seconds_fresh,
 )
 from callblocks.toolkits.web.web_page import MOST_TEXT, WebPage, kind_of_page, read_response
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 if TYPE_CHECKING:
     from protego import Protego

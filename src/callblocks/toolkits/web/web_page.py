@@ -11,7 +11,7 @@ import msgspec
 from callblocks.core.errors import ToolError
 from callblocks.guard.net.http_messages import Response
 from callblocks.toolkits.search.reader_process import Apart
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 __all__ = (
     "MOST_TEXT",

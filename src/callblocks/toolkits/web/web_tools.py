@@ -27,10 +27,9 @@ from callblocks.guard.net.client import Client
 from callblocks.toolkits.search_tools import Engines, looking
 from callblocks.toolkits.web.engines import SearchAdapter, ask
 from callblocks.toolkits.web.fetch import AT_ONCE, PAGE_SECONDS, Fetcher
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.envelope import envelope
-from callblocks.tools.tool import Tool
+from callblocks.tools.output import envelope
+from callblocks.tools.tool import Context, Tool
 
 if TYPE_CHECKING:
     from callblocks.toolkits.search.find_passages import Look

@@ -22,8 +22,7 @@ from typing import NamedTuple, cast
 
 from callblocks.core.blocks import Block, DocumentPart, Entry, ImagePart, Part, TextPart
 from callblocks.timeline.log.verify import gap_of, missing_words
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import CallKey, call_key
+from callblocks.timeline.timeline import CallKey, Tokens, call_key
 from callblocks.views.model_view.layout import (
     digest_of,
     header,

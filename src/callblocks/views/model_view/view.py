@@ -24,8 +24,7 @@ from callblocks.core.blocks import RECORDS, Block, Entry, Part, TextPart, binary
 from callblocks.core.errors import CallerError
 from callblocks.core.specs import ToolSpecs
 from callblocks.parsing.dialect import Dialect
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import CacheSettings, State
+from callblocks.timeline.timeline import CacheSettings, State, Tokens
 from callblocks.views.model_view.fold import Folding
 from callblocks.views.model_view.neutral import Neutral
 from callblocks.views.model_view.section import Owned, Scale, Section

@@ -16,10 +16,8 @@ from callblocks.core.call_text import show_result
 from callblocks.core.outcomes import Failure, Outcome
 from callblocks.policy.lint import explain
 from callblocks.policy.policy import Policy
-from callblocks.runtime.checked_call import Judgement
-from callblocks.runtime.turn_scope import Judged
-from callblocks.views.chat.chat import call_line
-from callblocks.views.chat.groups import LINES_BELOW
+from callblocks.runtime.judgement import Judged, Judgement
+from callblocks.views.chat.chat import LINES_BELOW, call_line
 from callblocks.views.rows import Bit, Kind, Row, columns, plain, visible_line, wrap
 
 __all__ = (

@@ -15,8 +15,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from callblocks.views.chat.chat import BrokenBlock, Item, Speaker, ThoughtLine
-from callblocks.views.chat.groups import CallGroup, Styled, Validation, draw_lines
+from callblocks.views.chat.chat import (
+    BrokenBlock,
+    CallGroup,
+    Item,
+    Speaker,
+    Styled,
+    ThoughtLine,
+    Validation,
+    draw_lines,
+)
 from callblocks.views.rows import Bit, Kind, Row, visible, visible_line, wrap
 
 __all__ = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.guard.files.text_files import MAX_COMPARED, change_text
+from callblocks.guard.files.root import MAX_COMPARED, change_text
 
 
 def test_a_new_file_is_shown_whole() -> None:

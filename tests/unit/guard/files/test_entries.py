@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.guard.files import links as entries
-from callblocks.guard.files.links import FolderEntry, Listing, Walk
-from callblocks.guard.files.open_below import Opener, open_by_steps
+from callblocks.guard.files import real_path as entries
+from callblocks.guard.files.real_path import FolderEntry, Listing, Opener, Walk, open_by_steps
 from support.roots import each_opener, open_files
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import FAILURES
-from callblocks.guard.files.workspace_path import naming, wrong_type
+from callblocks.guard.files.real_path import naming, wrong_type
 
 CODES = {
     errno.ENOENT: ("path_not_found", "nothing is there"),

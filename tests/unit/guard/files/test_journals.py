@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.guard.files.atomic_write import foreign_journal
+from callblocks.guard.files.replace_file import foreign_journal
 
 
 def test_nothing_beside_a_file_is_right(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.guard.files import links
-from callblocks.guard.files.links import MAX_LINKS, MAX_TURNS, real_path
-from callblocks.guard.files.open_below import Opener, open_by_steps
+from callblocks.guard.files import real_path as links
+from callblocks.guard.files.real_path import MAX_LINKS, MAX_TURNS, Opener, open_by_steps, real_path
 from support.roots import OPENERS, each_opener, open_files
 
 

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.workspace_path import (
+from callblocks.guard.files.real_path import (
     HERE,
     MAX_DEPTH,
     MAX_NAME,

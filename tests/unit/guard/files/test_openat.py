@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.guard.files import open_below as openat
-from callblocks.guard.files.open_below import (
+from callblocks.guard.files import real_path as openat
+from callblocks.guard.files.real_path import (
     FOLDER,
     STEP,
     Opener,
     best_opener,
-    flush_folder,
     kernel_opener,
     open_by_steps,
     open_folder,
 )
+from callblocks.guard.files.replace_file import flush_folder
 from support.roots import OPENERS, each_opener, open_files
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files import origin_marks
-from callblocks.guard.files.origin_marks import Identity, Mark, Marks, MarksUnavailable
+from callblocks.guard.files import origins as origin_marks
+from callblocks.guard.files.origins import Identity, Mark, Marks, MarksUnavailable
+from callblocks.guard.files.real_path import FileLimits
 from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import FileLimits
-from callblocks.tools.context import Context, running_as
+from callblocks.tools.tool import Context, running_as
 
 STATE = ".callblocks"
 

@@ -12,9 +12,16 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.open_below import Opener
-from callblocks.guard.files.pins import CallFiles, Pin, call_files, in_call, is_hidden, take_pin
-from callblocks.guard.files.root import Root
+from callblocks.guard.files.real_path import Opener
+from callblocks.guard.files.root import (
+    CallFiles,
+    Pin,
+    Root,
+    call_files,
+    in_call,
+    is_hidden,
+    take_pin,
+)
 from callblocks.guard.workers.threads import run_in_thread
 from support.roots import OPENERS, code_of, each_opener, open_files
 

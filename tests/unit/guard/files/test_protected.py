@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.protected import PROTECTED, Protected, own_paths, refuse_protected
+from callblocks.guard.files.replace_file import PROTECTED, Protected, own_paths, refuse_protected
 
 REFUSED = (
     *(".git", ".git/hooks/pre-commit", ".git/config", "sub/.git/config", "a/b/.git", ".GIT/config"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.guard.files.atomic_write import is_temporary, replace
+from callblocks.guard.files.replace_file import is_temporary, replace
 from support.roots import open_files
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import CallerError, ToolError
-from callblocks.guard.files.open_below import Opener
-from callblocks.guard.files.protected import PROTECTED, Protected
+from callblocks.guard.files.real_path import FileLimits, Opener
+from callblocks.guard.files.replace_file import PROTECTED, Protected
 from callblocks.guard.files.root import Root
-from callblocks.guard.files.workspace_path import FileLimits
 from support.roots import code_of, each_opener, open_files
 
 

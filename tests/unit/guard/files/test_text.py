@@ -8,16 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.open_below import read_file
-from callblocks.guard.files.root import Root
-from callblocks.guard.files.text_files import (
+from callblocks.guard.files.real_path import FileLimits, read_file
+from callblocks.guard.files.root import (
+    Root,
     decode_base64,
     encode_text,
     is_text,
     read_text,
     split_lines,
 )
-from callblocks.guard.files.workspace_path import FileLimits
 
 
 @pytest.mark.parametrize("content", [b"", b"a", "é🛠".encode(), b"\xef\xbb\xbfa", b"\r\x1b"])

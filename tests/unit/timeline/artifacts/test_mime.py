@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.timeline.artifacts.mime import is_shown_binary, is_text, mime_of
+from callblocks.timeline.artifacts.media_types import is_shown_binary, is_text, mime_of
 from support.documents import OPEN_TEXT, WHOLE, WORD, zipped
 
 OCTETS = "application/octet-stream"

@@ -8,7 +8,7 @@ import zipfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.timeline.artifacts.magic import MAX_PARTS, read_zip
+from callblocks.timeline.artifacts.media_types import MAX_PARTS, read_zip
 from support.documents import zipped
 
 PARTS = st.dictionaries(st.text("abcö/.", min_size=1), st.binary(max_size=300), max_size=5)

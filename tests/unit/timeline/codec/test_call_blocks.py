@@ -8,8 +8,7 @@ import pytest
 
 from callblocks.core.blocks import Block
 from callblocks.core.calls import Call
-from callblocks.timeline.codec.call_blocks import call_blocks, is_whole, params_of, shape_of
-from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.codec.call_blocks import Stamp, call_blocks, is_whole, params_of, shape_of
 
 
 def block_of(name: str, **given: Any) -> Block:

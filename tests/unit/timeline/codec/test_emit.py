@@ -16,24 +16,26 @@ from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import FAILURES, Artifact, Failure, Notice, Outcome
 from callblocks.core.paths import FilePath, call_segment, parse_path
 from callblocks.timeline.artifacts.artifacts import Artifacts
-from callblocks.timeline.codec import call_stamp as fitting
-from callblocks.timeline.codec import encode as emit_module
-from callblocks.timeline.codec import plain_results as web_results
-from callblocks.timeline.codec.call_blocks import SHAPES, Shape, input_digest, shape_of
-from callblocks.timeline.codec.call_stamp import (
+from callblocks.timeline.codec import call_blocks as fitting
+from callblocks.timeline.codec import outcome_blocks as emit_module
+from callblocks.timeline.codec import results as web_results
+from callblocks.timeline.codec.call_blocks import (
     CALL_ERRORS,
     JSON,
     NOT_RUN,
+    SHAPES,
     TEXT,
+    Shape,
     Stamp,
     error_notice,
     error_payload,
+    input_digest,
+    shape_of,
 )
-from callblocks.timeline.codec.encode import emit, result_blocks
 from callblocks.timeline.codec.ended_call import Holdings
+from callblocks.timeline.codec.outcome_blocks import emit, result_blocks
 from callblocks.timeline.log.store import MAX_APPEND, MAX_BLOCK, encode
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import SourcesPool
+from callblocks.timeline.timeline import SourcesPool, Tokens
 from support.documents import WHOLE, pdf
 from support.entries import TS, result_block
 from support.memory_artifacts import FullDisk, MemoryArtifacts

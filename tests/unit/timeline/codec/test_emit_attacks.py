@@ -11,14 +11,11 @@ from callblocks.core.blocks import Block
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome
 from callblocks.core.paths import FilePath
-from callblocks.timeline.artifacts.mime import said_mime
-from callblocks.timeline.codec.call_blocks import Shape
-from callblocks.timeline.codec.call_stamp import MOST
-from callblocks.timeline.codec.encode import emit
-from callblocks.timeline.codec.ended_call import Holdings
-from callblocks.timeline.codec.file_blocks import TurnFile, file_blocks
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import SourcesPool
+from callblocks.timeline.artifacts.media_types import said_mime
+from callblocks.timeline.codec.call_blocks import MOST, Shape
+from callblocks.timeline.codec.ended_call import Holdings, TurnFile, file_blocks
+from callblocks.timeline.codec.outcome_blocks import emit
+from callblocks.timeline.timeline import SourcesPool, Tokens
 from support.documents import png
 from support.entries import stamp
 from support.memory_artifacts import MemoryArtifacts

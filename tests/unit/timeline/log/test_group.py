@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import TimelineError
-from callblocks.timeline.log import group_commit as group
-from callblocks.timeline.log.group_commit import AppendRequest, GroupCommit
+from callblocks.timeline.log import log as group
+from callblocks.timeline.log.log import AppendRequest, GroupCommit
 
 ROOT = Path(__file__).parents[4]
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from callblocks.core.blocks import Block
 from callblocks.core.outcomes import FAILURES
 from callblocks.timeline.recall.read import Hidden, hide
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import CacheSettings, State
+from callblocks.timeline.timeline import CacheSettings, State, Tokens
 from support.entries import call_block, numbered, prompt, result_block, round_of, stamp
 
 A = "fi:turn_1.files/a.md"

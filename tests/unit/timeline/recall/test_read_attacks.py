@@ -15,8 +15,7 @@ from callblocks.timeline.recall import lookup as finding
 from callblocks.timeline.recall.lookup import Finder
 from callblocks.timeline.recall.read import Reading, read_paths
 from callblocks.timeline.recall.skills import Skills
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import State
+from callblocks.timeline.timeline import State, Tokens
 from callblocks.views.model_view.view import render
 from support.documents import png
 from support.entries import numbered, stamp

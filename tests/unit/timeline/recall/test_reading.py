@@ -17,14 +17,12 @@ from callblocks.core.blocks import Block
 from callblocks.core.errors import ToolError
 from callblocks.core.paths import FilePath
 from callblocks.timeline.artifacts.artifacts import Artifacts
-from callblocks.timeline.codec.ended_call import Holdings
-from callblocks.timeline.codec.file_blocks import TurnFile, file_blocks
+from callblocks.timeline.codec.ended_call import Holdings, TurnFile, file_blocks
 from callblocks.timeline.recall import read as reading_module
 from callblocks.timeline.recall.lookup import GONE, MAX_TEXT, Finder
 from callblocks.timeline.recall.read import MAX_PATHS, Reading, read_paths
 from callblocks.timeline.recall.skills import Skill, Skills
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import State
+from callblocks.timeline.timeline import State, Tokens
 from support.documents import office, pdf, png
 from support.entries import call_block, numbered, prompt, result_block, round_of, stamp
 from support.memory_files import MemoryFiles

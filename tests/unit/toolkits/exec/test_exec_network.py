@@ -12,8 +12,8 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
-from callblocks.runtime.turn_scope import Turn
+from callblocks.runtime.gate import Approving
+from callblocks.runtime.judgement import Turn
 from support.approvers import NO, YES, Person
 from support.exec_runs import ALLOW_CODE, PYTHON, SHELL, code_tools, contract
 from support.recorded_sessions import Session, a_session

@@ -12,12 +12,12 @@ from callblocks import Registry, parse
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
 from callblocks.guard.sandbox.sandbox import Job, JobEnd, Missing, OnOutput, Sandbox
-from callblocks.runtime.run_call import RunLimits
-from callblocks.runtime.turn_scope import Progress, ToolShowed
+from callblocks.runtime.judgement import Progress, ToolShowed
+from callblocks.runtime.runtime import RunLimits
 from callblocks.toolkits.exec.exec_tools import ExecLimits, exec_tools
 from callblocks.toolkits.exec.workdir import WorkspacePlace
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
+from callblocks.tools.tool import Context
 from support.exec_runs import (
     ALLOW_CODE,
     PYTHON,
@@ -201,7 +201,7 @@ def test_both_ends_of_much_output_are_kept(session: Session):
 
 @pytest.mark.parametrize("attached", [False, True])
 def test_files_of_others_taint_the_turn(session: Session, attached: bool):
-    from callblocks.runtime.turn_scope import Turn
+    from callblocks.runtime.judgement import Turn
 
     if attached:
         session.recorder.attach("turn_0", "given.txt", b"do as I say")

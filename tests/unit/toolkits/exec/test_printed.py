@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.toolkits.exec.run_code import Printed
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 
 def printed(pieces: list[bytes], keep: int = 80) -> tuple[dict[str, str], list[str]]:

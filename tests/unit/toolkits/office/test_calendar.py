@@ -12,7 +12,7 @@ from callblocks.core.errors import ToolError
 from callblocks.toolkits.office.backend import Office
 from callblocks.toolkits.office.local.office import LocalOffice
 from callblocks.toolkits.office.tools.calendar_tools import calendar_tools
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 from support.google.calendar import add_calendar
 from support.google.calling import Calling
 from support.google.state import State

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 
 from callblocks.toolkits.office.backend import Office
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 from support.google.calling import Calling
 
 FOLDER = "application/vnd.google-apps.folder"

@@ -15,7 +15,7 @@ from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.backend import Office
 from callblocks.toolkits.office.open_office import LateOffice, has_office, open_office
 from callblocks.toolkits.standard import standard_tools
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 PARTS = ("mail", "drive", "calendars", "documents", "sheets", "tasks")
 

@@ -16,7 +16,7 @@ from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.approval_gate import Approving
+from callblocks.runtime.gate import Approving
 from callblocks.runtime.runtime import Runtime
 from callblocks.toolkits.office.local.office import LocalOffice
 from callblocks.toolkits.office.open_office import LateOffice

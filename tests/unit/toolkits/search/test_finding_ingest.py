@@ -17,7 +17,7 @@ from callblocks.toolkits.search import refresh as reading
 from callblocks.toolkits.search.index import PLACE
 from callblocks.toolkits.search.text_readers import MAX_BYTES
 from callblocks.toolkits.search_tools import finding_tools
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 from support.roots import code_of
 from support.search_files import Finding, age, docx_of, pdf_of
 from support.tool_runtime import call, run_one

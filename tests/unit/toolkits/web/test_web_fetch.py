@@ -10,7 +10,7 @@ import pytest
 from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.turn_scope import Progress, ToolShowed, Turn
+from callblocks.runtime.judgement import Progress, ToolShowed, Turn
 from support.search_files import pdf_of
 from support.sites import Asked, ok, redirect
 from support.tool_runtime import call, run_one

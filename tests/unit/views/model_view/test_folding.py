@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from callblocks.core.blocks import Block, Entry, TextPart, text_of
-from callblocks.timeline.codec.call_stamp import Stamp
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.timeline.codec.call_blocks import Stamp
+from callblocks.timeline.timeline import CacheSettings, Tokens
 from callblocks.views.model_view.view import ModelView
 
 TS = "2030-01-31T12:00:00Z"

@@ -9,8 +9,8 @@ import pytest
 
 from callblocks.core.blocks import Block, DocumentPart, Entry, ImagePart, Part, TextPart, text_of
 from callblocks.core.errors import CallerError
-from callblocks.timeline.codec.call_stamp import Stamp
-from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.timeline.codec.call_blocks import Stamp
+from callblocks.timeline.timeline import CacheSettings
 from callblocks.views.model_view.view import ModelView, render
 
 TURN, TS = "turn_1", "2030-01-31T12:00:00Z"

@@ -9,8 +9,7 @@ from msgspec import structs
 from callblocks import dialects, parse
 from callblocks.core.blocks import Entry, Part, TextPart, text_of
 from callblocks.core.events import CallStarted, Reasoning
-from callblocks.timeline.timeline import Tokens
-from callblocks.timeline.timeline_state import CacheSettings
+from callblocks.timeline.timeline import CacheSettings, Tokens
 from callblocks.views.model_view.neutral import neutralize
 from callblocks.views.model_view.view import ModelView, render
 from support.random_timelines import SETTINGS, entries

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from browser.payloads import PAYLOADS as BROWSER_PAYLOADS
 from callblocks.core.blocks import Block
-from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.codec.call_blocks import Stamp
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.html.timeline_page import timeline_html
 from callblocks.views.rows import visible

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from callblocks.core.blocks import Block
-from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.codec.call_blocks import Stamp
 from callblocks.timeline.log.store import DAMAGED
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.markdown import timeline_markdown

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.blocks import Block, DocumentPart, Entry, ImagePart, TextPart
-from callblocks.timeline.codec.call_stamp import Stamp
+from callblocks.timeline.codec.call_blocks import Stamp
 from callblocks.timeline.log.store import DAMAGED, Summary
 from callblocks.timeline.log.verify import Finding
 from callblocks.views.chat.timeline_chat import ShownFile, shown

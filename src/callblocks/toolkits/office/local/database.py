@@ -27,8 +27,8 @@ from urllib.parse import quote
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.atomic_write import foreign_journal
-from callblocks.guard.files.workspace_path import naming, unsafe
+from callblocks.guard.files.real_path import naming, unsafe
+from callblocks.guard.files.replace_file import foreign_journal
 
 __all__ = (
     "OwnDatabase",

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from callblocks.core.errors import CallerError
-from callblocks.timeline.artifacts.mime import named_type
+from callblocks.timeline.artifacts.media_types import named_type
 from callblocks.toolkits.office.backend import DOCUMENT, FOLDER, SPREADSHEET, is_native
 from callblocks.toolkits.office.local.database import database
 from callblocks.toolkits.office.local.drive.drive_row import (

@@ -23,9 +23,8 @@ from callblocks.toolkits.office.times import Given, Time, find_zone, invalid, re
 from callblocks.toolkits.office.tools.drive_view import tell_absent
 from callblocks.toolkits.office.tools.event_tools import EventCalendar, event_tools
 from callblocks.toolkits.office.tools.event_view import shown_calendar, shown_event
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = (
     "calendar_tools",

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.text_files import change_text, encode_text
+from callblocks.guard.files.root import change_text, encode_text
 from callblocks.toolkits.office.backend import (
     EXPORTS,
     FOLDER,
@@ -54,9 +54,8 @@ from callblocks.toolkits.office.tools.id_suggestions import (
     readable_page,
     require_readable,
 )
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = (
     "create_tool",

@@ -13,8 +13,8 @@ import re
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.text_files import decode_base64, encode_text, is_text
-from callblocks.timeline.artifacts.mime import named_type
+from callblocks.guard.files.root import decode_base64, encode_text, is_text
+from callblocks.timeline.artifacts.media_types import named_type
 from callblocks.toolkits.office.backend import (
     DOCUMENT,
     FOLDER,
@@ -36,7 +36,7 @@ from callblocks.toolkits.office.drive_query import (
     write_query,
 )
 from callblocks.toolkits.office.tools.id_suggestions import Placed
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 __all__ = (
     "ENDINGS",

@@ -24,9 +24,8 @@ from callblocks.toolkits.office.tools.event_view import (
     told_text,
 )
 from callblocks.toolkits.office.tools.id_suggestions import meant_event
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("EventCalendar", "event_tools")
 

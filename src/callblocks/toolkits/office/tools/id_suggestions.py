@@ -17,7 +17,7 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.pins import is_hidden
+from callblocks.guard.files.root import is_hidden
 from callblocks.toolkits.office.backend import (
     DOCUMENT,
     FOLDER,
@@ -28,8 +28,7 @@ from callblocks.toolkits.office.backend import (
     Page,
 )
 from callblocks.toolkits.office.drive_query import And, Term, write_query
-from callblocks.tools.context import Context, running_context
-from callblocks.tools.tool import Paths, Precheck
+from callblocks.tools.tool import Context, Paths, Precheck, running_context
 
 __all__ = (
     "Placed",

@@ -35,9 +35,8 @@ from callblocks.toolkits.office.tools.mail_view import (
     shown_message,
     shown_page,
 )
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = ("gmail_tools",)
 

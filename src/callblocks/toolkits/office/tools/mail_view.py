@@ -19,7 +19,7 @@ from callblocks.toolkits.office.mail_text import (
     summary_of,
     text_of_mail,
 )
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 
 __all__ = (
     "LabelNames",

@@ -36,9 +36,8 @@ from callblocks.toolkits.office.tools.id_suggestions import (
     reaching,
     require_readable,
 )
-from callblocks.tools.context import Context, running_context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool, running_context
 
 __all__ = (
     "as_typed",

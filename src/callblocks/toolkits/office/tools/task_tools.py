@@ -26,9 +26,8 @@ from callblocks.toolkits.office.backend import Json, Office
 from callblocks.toolkits.office.times import way_out
 from callblocks.toolkits.office.tools.drive_view import change_line, tell_absent, whole
 from callblocks.toolkits.office.tools.id_suggestions import with_way_out
-from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import Context, Tool
 
 __all__ = (
     "asked",

@@ -13,7 +13,7 @@ from typing import Any
 
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.turn_events import TurnEnded, TurnEvent
-from callblocks.timeline.codec.decode import read_digest
+from callblocks.timeline.codec.outcome_blocks import read_digest
 from callblocks.views.replay import Replay, replayed
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.guard.files.protected import PROTECTED, refuse_protected
-from callblocks.guard.files.workspace_path import MAX_NAME, relative
+from callblocks.guard.files.real_path import MAX_NAME, relative
+from callblocks.guard.files.replace_file import PROTECTED, refuse_protected
 from callblocks.toolkits.office.backend import DOCUMENT, SPREADSHEET
 from callblocks.toolkits.office.local.drive.drive_match import name_holds
 from callblocks.toolkits.office.local.drive.drive_row import guessed_type, shown_name, stored_names

@@ -18,7 +18,7 @@ from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.local.mail.mail import LocalMail
 from callblocks.toolkits.office.local.office import LocalOffice
 from callblocks.toolkits.office.tools.mail_tools import gmail_tools
-from callblocks.tools.context import Context
+from callblocks.tools.tool import Context
 from support.google.calling import drop_mail
 from support.mails import mail
 

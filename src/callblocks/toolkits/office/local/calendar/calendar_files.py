@@ -19,12 +19,11 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.atomic_write import replace
-from callblocks.guard.files.open_below import FOLDER
-from callblocks.guard.files.workspace_path import naming
+from callblocks.guard.files.real_path import FOLDER, naming
+from callblocks.guard.files.replace_file import replace
 from callblocks.toolkits.office.backend import Json, Page
 from callblocks.toolkits.office.times import known_zone, machine_zone
-from callblocks.tools.context import running_context
+from callblocks.tools.tool import running_context
 
 __all__ = (
     "LARGEST",

@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.atomic_write import foreign_journal
+from callblocks.guard.files.replace_file import foreign_journal
 from callblocks.toolkits.office.local.calendar.calendar_files import scan
 from callblocks.toolkits.office.local.calendar.series import EventReader, Read, Series, Window
 

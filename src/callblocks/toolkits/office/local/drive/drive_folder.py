@@ -16,7 +16,7 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.workspace_path import naming
+from callblocks.guard.files.real_path import naming
 from callblocks.toolkits.office.backend import FOLDER, SPREADSHEET, Json, is_native
 from callblocks.toolkits.office.local.drive.drive_places import (
     FolderSlot,

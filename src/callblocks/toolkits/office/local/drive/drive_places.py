@@ -16,16 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from callblocks.guard.files.atomic_write import replace
-from callblocks.guard.files.open_below import (
-    FOLDER,
-    best_opener,
-    flush_folder,
-    look,
-    open_folder,
-    read_file,
-)
-from callblocks.guard.files.workspace_path import HERE
+from callblocks.guard.files.real_path import FOLDER, HERE, best_opener, look, open_folder, read_file
+from callblocks.guard.files.replace_file import flush_folder, replace
 from callblocks.toolkits.office.local.drive.drive_scan import REMOVING
 
 __all__ = (

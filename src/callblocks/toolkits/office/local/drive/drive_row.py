@@ -14,9 +14,9 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.guard.files.protected import PROTECTED, refuse_protected
-from callblocks.guard.files.workspace_path import MAX_NAME
-from callblocks.timeline.artifacts.mime import named_type
+from callblocks.guard.files.real_path import MAX_NAME
+from callblocks.guard.files.replace_file import PROTECTED, refuse_protected
+from callblocks.timeline.artifacts.media_types import named_type
 from callblocks.toolkits.office.backend import DOCUMENT, FOLDER, SPREADSHEET, Json, is_native
 from callblocks.toolkits.office.local.database import OwnDatabase
 

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from callblocks.guard.files.atomic_write import is_temporary
-from callblocks.guard.files.open_below import FOLDER as OPEN_FOLDER
+from callblocks.guard.files.real_path import FOLDER as OPEN_FOLDER
+from callblocks.guard.files.replace_file import is_temporary
 from callblocks.toolkits.office.backend import FOLDER, is_native
 from callblocks.toolkits.office.local.drive.drive_row import (
     ROOT,

@@ -26,8 +26,8 @@ from pathlib import Path
 import msgspec
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.open_below import FOLDER, flush_folder
-from callblocks.guard.files.workspace_path import naming
+from callblocks.guard.files.real_path import FOLDER, naming
+from callblocks.guard.files.replace_file import flush_folder
 
 __all__ = ("LARGEST", "MailBox", "MailFile", "id_of")
 

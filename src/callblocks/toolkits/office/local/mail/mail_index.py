@@ -19,7 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.files.atomic_write import foreign_journal
+from callblocks.guard.files.replace_file import foreign_journal
 from callblocks.toolkits.office.local.mail.mail_box import MailBox, MailFile, id_of
 from callblocks.toolkits.office.local.mail.mail_resource import (
     COLUMNS,
