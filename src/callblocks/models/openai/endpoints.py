@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
@@ -125,10 +125,10 @@ def request_body(
 ) -> dict[str, Any]:
     """Return the body: the common fields, `asked`, and the settings' own over both.
 
-    A field that is `None` is left out. A grammar for a server that takes none is refused: the reply
+    The request's own `extra` lies under all of them. A field that is `None` is left out. A grammar for a server that takes none is refused: the reply
     would not be constrained by it.
     """
-    body: dict[str, Any] = {
+    common: dict[str, Any] = {
         "model": settings.model,
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -136,8 +136,12 @@ def request_body(
         "temperature": request.temperature,
         "stop": list(request.stop) or None,
         "tools": [chat_tool(spec) for spec in request.tools] or None,
-        # Later entries win: the caller's fields over the common ones, and the person's settings
-        # over both.
+    }
+    body: dict[str, Any] = {
+        # Later entries win: what every request has over the request's own fields, the caller's
+        # fields over the common ones, and the person's settings over all.
+        **request.extra,
+        **{name: value for name, value in common.items() if value is not None},
         **asked,
         **settings.extra,
     }
@@ -180,11 +184,7 @@ _NO_SYSTEM = re.compile(
     r"system\b.{0,10}\brole\b.{0,20}\bnot\b|role\W+system\W.{0,20}\bnot\b", re.I
 )
 # Optional fields that are dropped where a server reports that it does not know them.
-_SPARE = "(stream_options|temperature)"
-_UNKNOWN_FIELD = re.compile(
-    rf"{_FIELD}\W+(?:\w+\W+){{0,2}}{_SPARE}\b|\b{_SPARE}\W.{{0,40}}\b(?:extra|{_NOT})",
-    re.IGNORECASE,
-)
+_SPARE = ("stream_options", "temperature")
 _REFUSALS = (400, 404, 405, 415, 422, 500, 501)
 # More characters than any tokenizer packs into a token, on average over a prompt.
 _CHARACTERS_A_TOKEN = 8
@@ -230,7 +230,7 @@ class ChatEndpoint:
                             yield ToolsUnheard()
                 return
             except ModelError as error:
-                if self._adapts_to(error, body):
+                if self._adapts_to(error, body, request.extra):
                     continue
                 if not request.tools or self._has_tools or not _refuses_tools(error):
                     raise
@@ -254,8 +254,12 @@ class ChatEndpoint:
         asked = {"messages": messages, **dict.fromkeys(self._unknown_fields)}
         return request_body(request, self._settings, self._stream.faults, asked)
 
-    def _adapts_to(self, error: ModelError, body: dict[str, Any]) -> bool:
+    def _adapts_to(
+        self, error: ModelError, body: dict[str, Any], extra: Iterable[str] = ()
+    ) -> bool:
         """Return whether to ask again without a feature that the server refused.
+
+        `extra` are fields of the request that may be left out.
 
         Only a refusal counts, which comes before any part of a reply.
         """
@@ -265,8 +269,7 @@ class ChatEndpoint:
         if _NO_SYSTEM.search(words) and not self._has_no_system:
             self._has_no_system = True
             return True
-        unknown = _UNKNOWN_FIELD.search(words)
-        name = unknown[unknown.lastindex or 0] if unknown else ""
+        name = _unknown_field(words, (*_SPARE, *extra))
         # A field that the settings demand is sent; then the error is for the person to correct.
         if name not in body or name in self._settings.extra:
             return False
@@ -278,6 +281,17 @@ class ChatEndpoint:
         self.give_up_tools()
         hint = "teach them in the prompt: mode text"
         return ModelError("model_no_tools", f"{error.message}; {hint}", **error.details)
+
+
+def _unknown_field(words: str, names: Iterable[str]) -> str:
+    """Return the field that a server does not know, by its words; "" where they name none."""
+    known = "|".join(map(re.escape, names))
+    unknown = re.search(
+        rf"{_FIELD}\W+(?:\w+\W+){{0,2}}({known})\b|\b({known})\W.{{0,40}}\b(?:extra|{_NOT})",
+        words,
+        re.IGNORECASE,
+    )
+    return unknown[unknown.lastindex or 0] if unknown else ""
 
 
 def _refuses_tools(error: ModelError) -> bool:
