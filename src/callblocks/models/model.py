@@ -10,7 +10,7 @@ A model that cannot be reached, stalls or breaks raises `ModelError` with a code
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
@@ -80,7 +80,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     dialect of the turn. `grammar` constrains the reply to a GBNF grammar, where a model can do
     that. `chat` names the conversation. `tools` go to the server in the API's own form; where there
     are none, the prompt teaches them or the model has none. `temperature` is for a model behind an
-    address whose settings name none.
+    address whose settings name none. `extra` are more fields of the body for such a model
+    (`{"top_p": 0.9}`); the settings' own have precedence.
     """
 
     messages: tuple[Message, ...]
@@ -95,6 +96,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str = ""
     translate: Callable[[str], str] | None = None
     tools: tuple[ToolSpec, ...] = ()
+    extra: dict[str, Any] = {}
 
 
 class Spoken(msgspec.Struct, frozen=True):

@@ -139,6 +139,7 @@ def request_body(
         # Later entries win: the caller's fields over the common ones, and the person's settings
         # over both.
         **asked,
+        **request.extra,
         **settings.extra,
     }
     if request.grammar:
@@ -200,6 +201,8 @@ class ChatEndpoint:
         self._stream = HttpStream(settings)
         self.context = settings.context
         self._has_tools = False
+        # A reply to a request with tools has come: its end says whether the server knows them.
+        self.is_tried = settings.mode != "auto"
         self._has_no_system = False
         self._unknown_fields: set[str] = set()
         self._reasoning_field = ""
@@ -228,6 +231,7 @@ class ChatEndpoint:
                         self._has_tools = self._has_tools or isinstance(piece, NativeDelta)
                         if not self._has_tools and _passes_over(body, piece):
                             yield ToolsUnheard()
+                self.is_tried = self.is_tried or bool(request.tools)
                 return
             except ModelError as error:
                 if self._adapts_to(error, body):
