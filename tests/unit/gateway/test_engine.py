@@ -119,13 +119,17 @@ def calls(events: list[ReplyEvent]) -> list[tuple[str, Any]]:
     for event in events:
         match event:
             case CallStarted():
-                assert opened is None and event.index == len(made) and event.id
+                assert opened is None
+                assert event.index == len(made)
+                assert event.id
                 opened, texts = event, []
             case CallInput():
-                assert opened is not None and event.index == opened.index
+                assert opened is not None
+                assert event.index == opened.index
                 texts.append(event.text)
             case CallReady(call=call):
-                assert opened is not None and call.id == opened.id
+                assert opened is not None
+                assert call.id == opened.id
                 text = "".join(texts)
                 made.append(
                     (opened.name, text if call.input.keys() == {"input"} else json.loads(text))
