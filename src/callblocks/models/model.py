@@ -82,8 +82,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     dialect of the turn. `grammar` constrains the reply to a GBNF grammar, where a model can do
     that. `chat` names the conversation. `tools` go to the server in the API's own form; where there
     are none, the prompt teaches them or the model has none. `temperature` is for a model behind an
-    address whose settings name none. `extra` are more fields of the body for a server (`top_p`, `seed`,
-    `tool_choice`, `response_format`, …); what the settings of the model say has precedence.
+    address whose settings name none. `extra` are more fields of the body for such a model
+    (`{"top_p": 0.9}`); the settings' own have precedence.
     """
 
     messages: tuple[Message, ...]

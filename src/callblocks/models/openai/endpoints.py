@@ -125,8 +125,8 @@ def request_body(
 ) -> dict[str, Any]:
     """Return the body: the common fields, `asked`, and the settings' own over both.
 
-    The request's own `extra` lies under all of them. A field that is `None` is left out. A grammar for a server that takes none is refused: the reply
-    would not be constrained by it.
+    The request's own `extra` lies under all of them. A field that is `None` is left out. A grammar
+    for a server that takes none is refused: the reply would not be constrained by it.
     """
     common: dict[str, Any] = {
         "model": settings.model,
@@ -200,6 +200,8 @@ class ChatEndpoint:
         self._stream = HttpStream(settings)
         self.context = settings.context
         self._has_tools = False
+        # A reply to a request with tools has come: its end says whether the server knows them.
+        self.is_tried = settings.mode != "auto"
         self._has_no_system = False
         self._unknown_fields: set[str] = set()
         self._reasoning_field = ""
@@ -228,6 +230,7 @@ class ChatEndpoint:
                         self._has_tools = self._has_tools or isinstance(piece, NativeDelta)
                         if not self._has_tools and _passes_over(body, piece):
                             yield ToolsUnheard()
+                self.is_tried = self.is_tried or bool(request.tools)
                 return
             except ModelError as error:
                 if self._adapts_to(error, body, request.extra):
