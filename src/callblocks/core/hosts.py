@@ -1,7 +1,7 @@
 """Hosts as a server hears of them: in its own address, and in the `Host` header of a request.
 
-    127.0.0.1  127.8.9.1  ::1  [::1]  localhost  LOCALHOST.    loopback
-    0.0.0.0  ::  192.168.0.2  example.com  localhost.example   not loopback
+127.0.0.1  127.8.9.1  ::1  [::1]  localhost  LOCALHOST.    loopback
+0.0.0.0  ::  192.168.0.2  example.com  localhost.example   not loopback
 """
 
 from __future__ import annotations

@@ -350,9 +350,7 @@ def _check_aliases(models: Mapping[str, GatewayModel]) -> None:
     for name, model in models.items():
         for alias in model.aliases:
             if alias in taken:
-                raise CallerError(
-                    f"models.{name}, aliases: {brief(alias)} is also {taken[alias]}"
-                )
+                raise CallerError(f"models.{name}, aliases: {brief(alias)} is also {taken[alias]}")
             taken[alias] = f"an alias of {name}"
 
 

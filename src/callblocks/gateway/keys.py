@@ -125,9 +125,7 @@ class Clients:
             self._by_name[name] = client
         # A variable that is not set lets nobody in.
         self._by_digest = {
-            _digest(key): client
-            for client in self._by_name.values()
-            if (key := client.entry.key())
+            _digest(key): client for client in self._by_name.values() if (key := client.entry.key())
         }
 
     def find(self, headers: Mapping[str, str]) -> Client:

@@ -1,7 +1,7 @@
 """Lists of models, in the shapes that clients of each wire read.
 
-    GET /v1/models        OpenAI's `data`, with Anthropic's fields in each entry
-    GET /api/tags         Ollama's `models`; POST /api/show says what one of them can do
+GET /v1/models        OpenAI's `data`, with Anthropic's fields in each entry
+GET /api/tags         Ollama's `models`; POST /api/show says what one of them can do
 """
 
 from __future__ import annotations

@@ -163,15 +163,15 @@ class Route:
         One that failed a moment ago comes last, and is asked only where no other answers.
         """
         ranked = sorted(self.backends, key=lambda one: -one.score(conversation))
-        return sorted(ranked, key=lambda one: one.connection.skipped_until * one.connection.is_skipped)
+        return sorted(
+            ranked, key=lambda one: one.connection.skipped_until * one.connection.is_skipped
+        )
 
 
 class Pool:
     """The models of a gateway by their names."""
 
-    def __init__(
-        self, config: GatewayConfig, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, config: GatewayConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._connections: dict[_Key, Connection] = {}
         self._routes: dict[str, Route] = {}

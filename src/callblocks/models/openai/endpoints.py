@@ -197,7 +197,7 @@ class ChatEndpoint:
 
     def __init__(self, settings: EndpointSettings) -> None:
         self._settings = settings
-        self._stream = HttpStream(settings)
+        self.stream = HttpStream(settings)
         self.context = settings.context
         self._has_tools = False
         # A reply to a request with tools has come: its end says whether the server knows them.
@@ -222,9 +222,9 @@ class ChatEndpoint:
         # the loop ends. A refusal comes before any piece was yielded; repeating is therefore safe.
         while True:
             body = self._body(request)
-            reader = ReplyReader(self._stream.faults, self._settings.reply_limit)
+            reader = ReplyReader(self.stream.faults, self._settings.reply_limit)
             try:
-                async with aclosing(ask(self._stream, "chat/completions", body, reader)) as pieces:
+                async with aclosing(ask(self.stream, "chat/completions", body, reader)) as pieces:
                     async for piece in pieces:
                         yield piece
                         self._has_tools = self._has_tools or isinstance(piece, NativeDelta)
@@ -243,7 +243,7 @@ class ChatEndpoint:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._stream.close()
+        await self.stream.close()
 
     def give_up_tools(self) -> None:
         """Ask in text from now on, unless a mode was named, or a native call ever came."""
@@ -255,7 +255,7 @@ class ChatEndpoint:
         if self._has_no_system:
             messages = _without_system(messages)
         asked = {"messages": messages, **dict.fromkeys(self._unknown_fields)}
-        return request_body(request, self._settings, self._stream.faults, asked)
+        return request_body(request, self._settings, self.stream.faults, asked)
 
     def _adapts_to(
         self, error: ModelError, body: dict[str, Any], extra: Iterable[str] = ()
@@ -349,7 +349,7 @@ class CompletionEndpoint:
         check_is_text(settings.mode)
         self._settings = settings
         self._format = prompt_format(format)
-        self._stream = HttpStream(settings)
+        self.stream = HttpStream(settings)
         self.context = settings.context
 
     def __repr__(self) -> str:
@@ -367,11 +367,11 @@ class CompletionEndpoint:
             "stop": list(dict.fromkeys((*self._format.stops, *request.stop))),
             self._settings.tokens_field: request.max_tokens or _MOST_TOKENS,
         }
-        body = request_body(request, self._settings, self._stream.faults, asked)
+        body = request_body(request, self._settings, self.stream.faults, asked)
         # Blanks may come as pieces of their own, so trimming goes on until the first other
         # character.
         at_start = self._format.trims
-        async with aclosing(ask(self._stream, "completions", body)) as pieces:
+        async with aclosing(ask(self.stream, "completions", body)) as pieces:
             async for piece in pieces:
                 said = piece
                 if at_start and isinstance(piece, Spoken):
@@ -383,4 +383,4 @@ class CompletionEndpoint:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._stream.close()
+        await self.stream.close()

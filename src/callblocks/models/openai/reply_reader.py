@@ -381,13 +381,14 @@ def _sampled(choice: WireChoice) -> tuple[SampledToken, ...]:
         texts, logprobs = _list(given.get("tokens")), _list(given.get("token_logprobs"))
         ids = _list(choice.token_ids)
     count = max(len(texts), len(ids))
+    columns = [_padded(one, count) for one in (texts, ids, logprobs)]
     return tuple(
         SampledToken(
             text if isinstance(text, str) else "",
             id if type(id) is int else None,
             float(logprob) if isinstance(logprob, int | float) else None,
         )
-        for text, id, logprob in zip(*(_padded(one, count) for one in (texts, ids, logprobs)))
+        for text, id, logprob in zip(*columns, strict=True)
     )
 
 
