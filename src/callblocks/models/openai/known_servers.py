@@ -26,7 +26,8 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
 
     `keys` are the variables that may have its key, the first that is set wins. `start` is the
     command that starts it, `get` the one that fetches a model, with NAME for the model's name.
-    `tokens_field` is the request field for the most tokens of a reply.
+    `tokens_field` is the request field for the most tokens of a reply, `key_header` the header that
+    takes the key as it is, and `headers` are sent with each request. `api` names what it speaks.
     """
 
     name: str
@@ -36,6 +37,9 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
     start: str = ""
     get: str = ""
     tokens_field: str = "max_tokens"
+    api: str = "an OpenAI-compatible API"
+    key_header: str = ""
+    headers: dict[str, str] = {}
 
     def base_url(self, environment: Mapping[str, str]) -> str:
         """Return the address of the API; for Ollama as its own variable says."""
@@ -88,6 +92,15 @@ SERVERS: dict[str, KnownServer] = {
             about="OpenRouter",
             address="https://openrouter.ai/api/v1",
             keys=("OPENROUTER_API_KEY",),
+        ),
+        KnownServer(
+            name="anthropic",
+            about="Anthropic",
+            address="https://api.anthropic.com/v1",
+            keys=("ANTHROPIC_API_KEY",),
+            api="Anthropic's API",
+            key_header="x-api-key",
+            headers={"anthropic-version": "2023-06-01"},
         ),
     )
 }
