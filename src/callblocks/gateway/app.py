@@ -100,12 +100,12 @@ class GatewayApp:
         self,
         operation: Operation,
         wires: Mapping[str, Wire],
-        settings: AppSettings = AppSettings(),
+        settings: AppSettings | None = None,
         engine: Engine = reply,
     ) -> None:
         self._operation = operation
         self._wires = wires
-        self._settings = settings
+        self._settings = settings or AppSettings()
         self._engine = engine
         get, post = self._get_routes(), self._post_routes()
         self._routes = {**{("GET", path): run for path, run in get.items()}}
@@ -289,13 +289,18 @@ class GatewayApp:
         """
         conversation = conversation_of(asked.request, asked.client.name)
         *others, last = asked.route.order(conversation)
+        record = self._operation.record
         for backend in (*others, last):
             try:
                 async with self._opened(backend, asked, conversation) as upstream:
+                    kept: list[ReplyEvent] = []
                     async with aclosing(self._from(upstream, asked)) as events:
                         async for event in events:
+                            if record.wants():
+                                kept.append(event)
                             yield event
                 backend.connection.worked()
+                record.replied(asked.request, conversation, kept)
                 return
             except ModelError as error:
                 fault = fault_of(error)
@@ -312,7 +317,7 @@ class GatewayApp:
         """Open an upstream for one reply, and note what goes through it."""
         with backend.connection.held():
             upstream = await backend.upstream()
-            yield upstream
+            yield self._operation.record.tapped(upstream, asked.request, conversation)
 
     async def _from(self, upstream: Upstream, asked: _Asked) -> AsyncGenerator[ReplyEvent, None]:
         metrics, model = self._operation.metrics, asked.route.model.name
