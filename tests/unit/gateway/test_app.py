@@ -130,7 +130,10 @@ def test_a_compressed_body_is_refused_clearly(gateway: RunningGateway) -> None:
 def test_models_are_listed_for_each_kind_of_client(gateway: RunningGateway) -> None:
     listed = gateway.client.get("/v1/models").json()
     assert [one["id"] for one in listed["data"]] == ["scripted"]
-    assert gateway.client.get("/v1/models/scripted").json()["type"] == "model"
+    version = {"anthropic-version": "2023-06-01"}
+    assert gateway.client.get("/v1/models", headers=version).json()["has_more"] is False
+    assert gateway.client.get("/v1/models/scripted").json()["object"] == "model"
+    assert gateway.client.get("/v1/models/scripted", headers=version).json()["type"] == "model"
     assert gateway.client.get("/models/other").status_code == 404
     assert gateway.client.get("/api/tags").json()["models"][0]["name"] == "scripted"
     shown = gateway.client.post("/api/show", json={"model": "scripted"}).json()
