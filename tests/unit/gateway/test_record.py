@@ -11,6 +11,7 @@ from callblocks.gateway.config import parse_gateway
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.wire_table import all_wires
 from callblocks.timeline.log.open_store import open_store
+from callblocks.timeline.timeline import TIMELINES
 from support.gateways import RunningGateway, running_gateway
 from support.model_server import DONE, ModelServer, chat_chunk, chat_events, event
 
@@ -65,10 +66,10 @@ def test_a_conversation_is_one_timeline(tmp_path: Path) -> None:
             answer = _ask(gateway, user, said, result)
             _ask(gateway, user, said, result, answer, {"role": "user", "content": "Thanks."})
             _settled(gateway)
-    with open_store(tmp_path / "state/timelines.db") as store:
+    with open_store(tmp_path / "state" / TIMELINES) as store:
         (name,) = [one.name for one in store.names()]
         blocks = [entry.block for entry in store.entries(name)]
-    kinds = [block.kind for block in blocks if not block.kind.startswith(("timeline.", "turn"))]
+    kinds = [block.type for block in blocks if not block.type.startswith(("timeline.", "turn"))]
     texts = "\n".join(block.content for block in blocks if isinstance(block.content, str))
     assert name.startswith("gateway-")
     assert kinds.count("user.prompt") == 2
