@@ -70,7 +70,7 @@ def test_a_conversation_is_one_timeline(tmp_path: Path) -> None:
         (name,) = [one.name for one in store.names()]
         blocks = [entry.block for entry in store.entries(name)]
     kinds = [block.type for block in blocks if not block.type.startswith(("timeline.", "turn"))]
-    texts = "\n".join(block.content for block in blocks if isinstance(block.content, str))
+    texts = "\n".join(block.text for block in blocks if block.text)
     assert name.startswith("gateway-")
     assert kinds.count("user.prompt") == 2
     assert kinds.count("assistant.completion") == 2
