@@ -100,6 +100,11 @@ class Sender:
         self.remarks: list[Remark] = []
         self.fingerprints: set[str] = set()
 
+    @property
+    def has_sent(self) -> bool:
+        """Return whether the client has words or a call that cannot be taken back."""
+        return self.prose or self.calls > 0
+
     def remark(self, code: str, detail: str = "") -> None:
         """Count something that was mended or refused."""
         self.remarks.append(Remark(code, detail))
