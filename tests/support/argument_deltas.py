@@ -1,4 +1,4 @@
-"""Calls of a text, read with `ArgumentDeltas`: what a client of the gateway would have been sent."""
+"""Calls of a text, read with `ArgumentDeltas`: what a client of the gateway was sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from callblocks import Parser
 from callblocks.core.events import CallInput, CallReady, CallStarted
-from callblocks.core.specs import SpecBook, ToolSpec, specs_by_name
+from callblocks.core.specs import ToolSpec, specs_by_name
 from callblocks.gateway.arguments import ArgumentDeltas
 from callblocks.views.model_view.neutral import restore_input
 
@@ -70,7 +70,7 @@ def sent(pieces: Iterable[str], *, restores: bool = False, **options: Any) -> li
     return [said for said, _ in calls.values()]
 
 
-def inferred_tools(calls: Iterable[Sent], *, wrong: bool = False) -> SpecBook:
+def inferred_tools(calls: Iterable[Sent], *, wrong: bool = False) -> Mapping[str, ToolSpec]:
     """Return tools for the calls seen, with the types of their values, or with other types."""
     found: dict[str, dict[str, Any]] = {}
     for call in calls:

@@ -186,7 +186,7 @@ class PlainOutput(JsonOutput):
         value = plain(restore_input(given) if self._restores else given)
         self.take()
         sent = "".join(self._sent)
-        wanted = value.get(self._member, "" if not value else value)
+        wanted = value.get(self._member, value or "")
         if not isinstance(wanted, str):
             wanted = dumps(wanted)
         self.agrees = wanted.startswith(sent)

@@ -29,8 +29,8 @@ class Reader(ABC):
 
     def __init__(self, out: JsonOutput) -> None:
         self.out = out
-        self.buf = ""
-        self.pos = 0
+        self.buf: str = ""
+        self.pos: int = 0
         self.stopped = False
         self.step: Step = self.begin
 

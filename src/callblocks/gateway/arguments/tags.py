@@ -185,26 +185,17 @@ class TagReader(Reader):
         if end > self.pos:
             value.add(self.buf[self.pos : end])
             self.pos = end
-        if found is None:
-            return False
-        if not found.lastindex:
-            return self.wait()
-        tag = found[0]
+        if found is None or not found.lastindex:
+            return self.wait() if found else False
+        tag, after = found[0], found.end()
         closes = self._shape.tags.argument_end.is_in(tag) or tag == f"</{value.key}>"
-        if not closes:
-            return self.stop()
-        after = found.end()
-        if after == len(self.buf):
-            return False
-        opening = self._openings.match(self.buf, after)
+        opening = self._openings.match(self.buf, after) if closes else None
         if opening is None:
-            return self.stop()
+            return False if closes and after == len(self.buf) else self.stop()
         if not opening.lastindex:
             return self.wait()
         self.pos = opening.end()
-        if not self._end(value):
-            return self.stop()
-        return self._open(opening[0].lstrip())
+        return self._open(opening[0].lstrip()) if self._end(value) else self.stop()
 
     def _end(self, value: Value) -> bool:
         """Tell the end of a value; return False if it cannot be told."""

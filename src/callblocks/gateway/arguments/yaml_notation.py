@@ -57,22 +57,24 @@ class YamlReader(Reader):
             self.pos = blank.end()
             return True
         if self._header:
-            if len(buf) - self.pos <= len(self._header):
-                return False if self._header.startswith(buf[self.pos :]) else self.stop()
-            line = _BLANK_LINE.match(buf, self.pos + len(self._header))
-            if not buf.startswith(self._header, self.pos):
-                return self.stop()
-            if line is None:
-                rest = buf[self.pos + len(self._header) :]
-                return self.wait() if not rest.strip(" \r") else self.stop()
-            self.pos = line.end()
-            self._header = ""
-            return True
+            return self._read_header()
         indent = self._indent_here()
         if indent < 0:
             return self.wait()
         self._indent = indent
         self.step = self._member
+        return True
+
+    def _read_header(self) -> bool:
+        buf, header, pos = self.buf, self._header, self.pos
+        if not buf.startswith(header, pos):
+            begun = buf[pos : pos + len(header)]
+            return self.wait() if header.startswith(begun) else self.stop()
+        line = _BLANK_LINE.match(buf, pos + len(header))
+        if line is None:
+            return self.stop() if buf[pos + len(header) :].strip(" \r") else self.wait()
+        self.pos = line.end()
+        self._header = ""
         return True
 
     def _indent_here(self) -> int:
@@ -88,21 +90,20 @@ class YamlReader(Reader):
             self.pos = blank.end()
             return True
         indent = self._indent_here()
-        if indent < 0:
-            return self.wait()
         if indent != self._indent:
-            return self.stop()
+            return self.wait() if indent < 0 else self.stop()
         open_ = _MAY_BE_MEMBER.match(buf, self.pos)
         if open_ and buf[open_.end()] == '"':
             return self._named(open_[2]) and self._quoted(open_.end())
         found = _MEMBER.match(buf, self.pos)
         if found is None:
-            line = _LINE.match(buf, self.pos)
-            return self.stop() if line else self._wait_for_line()
-        if not self._named(found[2]):
-            return False
-        literal = _LITERAL.fullmatch(found[3] or "")
-        self.pos = found.end()
+            return self.stop() if _LINE.match(buf, self.pos) else self._wait_for_line()
+        return self._named(found[2]) and self._plain(found)
+
+    def _plain(self, member: re.Match[str]) -> bool:
+        """Read the end of the line of a key: a literal block begins, or any other value."""
+        literal = _LITERAL.fullmatch(member[3] or "")
+        self.pos = member.end()
         if literal:
             self.out.key(self._name)
             self.out.open()
@@ -110,7 +111,7 @@ class YamlReader(Reader):
             self._chomps = literal[1]
             self.step = self._block
         else:
-            self._lines = [found[0]]
+            self._lines = [member[0]]
             self.step = self._rest
         return True
 
@@ -167,30 +168,31 @@ class YamlReader(Reader):
         buf, pos = self.buf, self.pos
         found = _INDENT.match(buf, pos)
         end = found.end() if found else pos
-        size = end - pos
-        known = self._block_indent
-        if end == len(buf):
-            if known < 0 or size < known:
-                return self.wait()
-        elif buf.startswith("\r", end) and end + 1 == len(buf):
-            return False
-        elif blank := _BLANK_LINE.match(buf, pos):
-            if known < 0 and size > self._indent:
-                # Blanks before the first line of text count, if they are deeper than it is.
-                return self.stop()
-            if known < 0 or size <= known:
-                self._newlines += 1
-                self.pos = blank.end()
-                return True
-        elif size <= self._indent:
-            return self._end_block(size)
-        elif known < 0:
-            self._block_indent = known = size
-        elif size < known:
-            return self.stop()
+        size, known = end - pos, self._block_indent
+        if end < len(buf):
+            if buf[end] in "\r\n" and (known < 0 or size <= known):
+                return self._blank_line(end, size)
+            if size <= self._indent and buf[end] not in "\r\n":
+                return self._end_block(size)
+            if known < 0:
+                self._block_indent = known = size
+        if known < 0 or size < known:
+            return self.stop() if end < len(buf) else self.wait()
         self.pos += known
         self._tell_newlines()
         self.step = self._line
+        return True
+
+    def _blank_line(self, end: int, size: int) -> bool:
+        """Read a line of a block with no more blanks than its indent."""
+        line = _BLANK_LINE.match(self.buf, self.pos)
+        if line is None:
+            return self.wait() if end + 1 == len(self.buf) else self.stop()
+        if self._block_indent < 0 and size > self._indent:
+            # Blanks before the first line of text count, if they are deeper than it is.
+            return self.stop()
+        self._newlines += 1
+        self.pos = line.end()
         return True
 
     def _end_block(self, indent: int) -> bool:
