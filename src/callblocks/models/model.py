@@ -31,6 +31,8 @@ __all__ = (
     "Piece",
     "Request",
     "Role",
+    "Sampled",
+    "SampledToken",
     "Scenario",
     "Spoken",
     "Stopped",
@@ -137,10 +139,33 @@ class ToolsUnheard(msgspec.Struct, frozen=True):
 
 # Counts are the server's own; they are missing where a server sends none.
 class Usage(msgspec.Struct, frozen=True):
-    """The cost of the reply, in tokens."""
+    """The cost of the reply, in tokens.
+
+    `tokens_cached` are those of `tokens_in` that came from a cache, and `tokens_reasoning` those of
+    `tokens_out` that are reasoning.
+    """
 
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
+    tokens_reasoning: int = 0
+
+
+class SampledToken(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A token that the model chose: its text, its id and the logarithm of its probability."""
+
+    text: str = ""
+    id: int | None = None
+    logprob: float | None = None
+
+
+class Sampled(msgspec.Struct, frozen=True):
+    """Tokens of the reply, from a server that was asked for them (`logprobs`) and gives them.
+
+    Their text is that of other pieces; whoever only reads the reply ignores them.
+    """
+
+    tokens: tuple[SampledToken, ...]
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -151,7 +176,7 @@ class Stopped(msgspec.Struct, frozen=True):
     reason: str
 
 
-Piece: TypeAlias = Spoken | Thinking | NativeDelta | Usage | ToolsUnheard | Stopped
+Piece: TypeAlias = Spoken | Thinking | NativeDelta | Usage | ToolsUnheard | Sampled | Stopped
 
 
 class Model(Protocol):
