@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from callblocks.core.specs import ToolSpec
 from callblocks.gateway.arguments.output import JsonOutput
-from callblocks.gateway.arguments.reader import Reader
+from callblocks.gateway.arguments.reader import MOST, Reader
 from callblocks.gateway.arguments.schema_text import Certainty, certainty, types_for
 from callblocks.parsing.engine.markers import Markers, Shape
 from callblocks.parsing.readers.announce import BadBody
@@ -91,18 +91,22 @@ class Value:
                 return
             begun = begun.removeprefix("\n" if begun.startswith("\n") else "\r\n")
         if self._cdata:
-            if _MAY_BE_CDATA.fullmatch(begun):
+            if _MAY_BE_CDATA.fullmatch(begun[:MOST]):
+                self._certainty = Certainty.HELD if len(begun) > MOST else Certainty.OPEN
                 return
             if begun.lstrip().startswith(_CDATA):
                 self._certainty = Certainty.HELD
                 return
-        self._certainty = certainty(self._types, begun, untyped_is_json=self._untyped_is_json)
+        first = begun[:MOST]
+        self._certainty = certainty(self._types, first, untyped_is_json=self._untyped_is_json)
         if self._certainty is Certainty.TEXT:
             self.shown = True
             self._parts.clear()
             self._out.key(self.key)
             self._out.open()
             self._tell(begun)
+        elif len(begun) > MOST:
+            self._certainty = Certainty.HELD
         elif self._certainty is Certainty.OPEN:
             self._parts = [self.text]
 

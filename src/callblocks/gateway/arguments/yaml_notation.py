@@ -21,9 +21,11 @@ from callblocks.gateway.arguments.reader import Reader
 
 __all__ = ("YamlReader",)
 
-_MEMBER = re.compile(r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):(?:[ ]+([^\r\n]*))?\r?\n")
+_MEMBER = re.compile(
+    r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):(?:[ ]++([^\r\n]*+))?+\r?\n"
+)
 _MAY_BE_MEMBER = re.compile(
-    r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):[ ]+(?=[^ \r\n])",
+    r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):[ ]++(?=[^ \r\n])",
 )
 _LITERAL = re.compile(r"\|([-+]?)[ ]*")
 _BLANK_LINE = re.compile(r" *\r?\n")
@@ -44,6 +46,7 @@ class YamlReader(Reader):
         self._seen: set[str] = set()
         self._name = ""
         self._lines: list[str] = []
+        self._in_line = False
         # Of a literal block: its indent, the newlines that wait, and what it keeps of the last.
         self._block_indent = -1
         self._newlines = 0
@@ -92,13 +95,23 @@ class YamlReader(Reader):
         indent = self._indent_here()
         if indent != self._indent:
             return self.wait() if indent < 0 else self.stop()
-        open_ = _MAY_BE_MEMBER.match(buf, self.pos)
-        if open_ and buf[open_.end()] == '"':
-            return self._named(open_[2]) and self._quoted(open_.end())
+        begun = _MAY_BE_MEMBER.match(buf, self.pos)
+        if begun and buf[begun.end()] != "|":
+            return self._named(begun[2]) and self._begin_value(begun)
         found = _MEMBER.match(buf, self.pos)
         if found is None:
-            return self.stop() if _LINE.match(buf, self.pos) else self._wait_for_line()
+            return self.stop() if _LINE.match(buf, self.pos) else self.wait()
         return self._named(found[2]) and self._plain(found)
+
+    def _begin_value(self, member: re.Match[str]) -> bool:
+        """Read the first character of a value on the line of its key."""
+        self.pos = member.end()
+        if self.buf[self.pos] == '"':
+            return self._quoted(self.pos)
+        self._lines = [member[0]]
+        self._in_line = True
+        self.step = self._rest
+        return True
 
     def _plain(self, member: re.Match[str]) -> bool:
         """Read the end of the line of a key: a literal block begins, or any other value."""
@@ -112,12 +125,9 @@ class YamlReader(Reader):
             self.step = self._block
         else:
             self._lines = [member[0]]
+            self._in_line = False
             self.step = self._rest
         return True
-
-    def _wait_for_line(self) -> bool:
-        """Wait for the rest of a line that holds a plain value, however long."""
-        return False if _MAY_BE_MEMBER.match(self.buf, self.pos) else self.wait()
 
     def _named(self, written: str) -> bool:
         name = written[1:-1] if written.startswith('"') else written
@@ -241,22 +251,19 @@ class YamlReader(Reader):
     def _rest(self) -> bool:
         """Collect the lines of a member up to the next key."""
         buf = self.buf
-        while line := _LINE.match(buf, self.pos):
-            blank = _BLANK_LINE.match(buf, self.pos)
-            if not blank and self._is_key_line(line[0]):
+        if not self._in_line:
+            found = _INDENT.match(buf, self.pos)
+            end = found.end() if found else self.pos
+            if end == len(buf):
+                return self.wait()
+            # `- a` may stand at the indent of its key.
+            if end - self.pos <= self._indent and buf[end] not in "-\r\n":
                 return self._tell()
-            self._lines.append(line[0])
-            self.pos = line.end()
-        if self.pos < len(buf) and self._is_key_line(buf[self.pos :]):
-            return self._tell()
-        return False
-
-    def _is_key_line(self, line: str) -> bool:
-        """Return whether a line, perhaps only its beginning, stands at the mapping's indent."""
-        found = _INDENT.match(line)
-        size = found.end() if found else 0
-        # `- a` may stand at the indent of its key.
-        return size <= self._indent and size < len(line) and line[size] not in "-\r\n"
+        end = buf.find("\n", self.pos) + 1
+        self._lines.append(buf[self.pos : end or len(buf)])
+        self._in_line = not end
+        self.pos = end or len(buf)
+        return bool(end)
 
     def _tell(self) -> bool:
         text = "".join(self._lines)
