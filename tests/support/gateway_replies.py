@@ -1,8 +1,8 @@
 """Random replies of a gateway: what a model said, as events cut anywhere.
 
-    Said("text", "Hello")                              prose, or "reasoning"
-    Called("call_1", "search", {"q": 1})               a call; `cut` where it never got ready
-    events(items, finished, cuts)                      the events, cut at the places drawn
+Said("text", "Hello")                              prose, or "reasoning"
+Called("call_1", "search", {"q": 1})               a call; `cut` where it never got ready
+events(items, finished, cuts)                      the events, cut at the places drawn
 """
 
 from __future__ import annotations

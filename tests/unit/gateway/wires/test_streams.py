@@ -242,7 +242,9 @@ def test_events_of_a_response_are_of_the_published_types_and_numbered(
 
 
 def test_a_response_with_text_and_a_call_has_its_events_in_order() -> None:
-    said = events([Said("text", "Hi"), Called("call_1", "search", {"q": 1})], Finished("calls"), [99])
+    said = events(
+        [Said("text", "Hi"), Called("call_1", "search", {"q": 1})], Finished("calls"), [99]
+    )
     values = sse_values(streamed(RESPONSES, request("responses"), said))
     assert [value["type"].removeprefix("response.") for value in values] == [
         *("created", "in_progress"),
