@@ -129,6 +129,8 @@ def locate(
     # Only where the person did not choose another field.
     if server and own.tokens_field == EndpointSettings().tokens_field:
         own = msgspec.structs.replace(own, tokens_field=server.tokens_field)
+    if server and not own.grammar_field:
+        own = msgspec.structs.replace(own, grammar_field=server.grammar_field)
     if own.key is None:
         key, hint = _environment_key(base_url, server, environment)
         own = msgspec.structs.replace(own, key=key, key_hint=hint)
