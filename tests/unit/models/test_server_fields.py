@@ -22,9 +22,9 @@ def server() -> Any:
         yield server
 
 
-def _ask(server: ModelServer, extra: dict[str, Any], **settings: Any) -> list[Piece]:
+def _ask(server: ModelServer, fields: dict[str, Any], **settings: Any) -> list[Piece]:
     model = ChatEndpoint(EndpointSettings(base_url=server.url, model="test", **settings))
-    pieces, error = reply_of(model, Request(messages=HELLO, extra=extra, max_tokens=9))
+    pieces, error = reply_of(model, Request(messages=HELLO, extra=fields, max_tokens=9))
     assert error is None
     return pieces
 
