@@ -94,14 +94,14 @@ def test_auto_names_the_dialect_of_nearly_every_text() -> None:
 def test_auto_with_declared_tools_reads_the_calls_of_nearly_every_text() -> None:
     texts = 0
     lost: list[str] = []
-    for path in NAMED_CASES:
-        text, name, given = content(path), path.parent.name, options(path)
+    for case in NAMED_CASES:
+        text, name, given = case.text, case.dialect, options(case)
         names = dict.fromkeys(call.name for call in parse(text, name, **given).calls)
         declared = {"tools": [ToolSpec(one) for one in names], "in_code_fences": True} | given
         known, guessed = (calls(read(one, [text], **declared)) for one in (name, AUTO))
         texts += bool(names)
         if names and known != guessed:
-            lost.append(f"{name}/{path.stem}")
+            lost.append(str(case))
     assert len(lost) <= MOST_SHARED * texts, "\n".join(lost)
 
 
