@@ -1,6 +1,6 @@
 """Values between the parts of the gateway: one request, one stream of events, one fault.
 
-    body of a client ─► wire.read ─► GatewayRequest ─► engine ─► ReplyEvent … ─► wire.writer ─► bytes
+    body ─► wire.read ─► GatewayRequest ─► engine ─► ReplyEvent … ─► wire.writer ─► bytes
 
 A `GatewayRequest` holds what every wire can say, and no word of any wire. The events are those of
 the parser (`callblocks.core.events`), with three promises that strict clients need:

@@ -1,10 +1,10 @@
 """The protocol of a wire: reading requests, writing replies and faults.
 
-    request = wire.read(body, headers)              GatewayFault where it cannot be read
-    writer = wire.writer(request, head)
-    writer.begin(); writer.write(event) …; writer.fail(fault)
-    wire.whole(request, head, events)               the body of a reply that is not streamed
-    wire.fault(fault)                               the body of an error
+request = wire.read(body, headers)              GatewayFault where it cannot be read
+writer = wire.writer(request, head)
+writer.begin(); writer.write(event) …; writer.fail(fault)
+wire.whole(request, head, events)               the body of a reply that is not streamed
+wire.fault(fault)                               the body of an error
 """
 
 from __future__ import annotations

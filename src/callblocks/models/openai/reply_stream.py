@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from time import time
 from typing import Any
 
@@ -184,6 +185,16 @@ def wait_before(header: str | None, default: float) -> float | None:
     return max(seconds, 0.0) if seconds <= _LONGEST else None
 
 
+def _with_wait(error: ModelError, header: str | None) -> ModelError:
+    """Note in an error how many seconds its server asks to wait, as `retry_after`."""
+    if header is not None:
+        with suppress(ValueError, OverflowError):
+            seconds = max(_seconds(header), 0.0)
+            if isfinite(seconds):
+                error.details["retry_after"] = seconds
+    return error
+
+
 def _seconds(header: str) -> float:
     try:
         return float(header)
@@ -283,8 +294,9 @@ class HttpStream:
                 response = await self._send(path, content)
                 if response.status_code == 200:
                     return response
-                wait = wait_before(response.headers.get("retry-after"), wait)
-                raise await self._refusal(response)
+                header = response.headers.get("retry-after")
+                wait = wait_before(header, wait)
+                raise _with_wait(await self._refusal(response), header)
             except ModelError as error:
                 if not left or wait is None or not may_pass(error):
                     raise
