@@ -15,7 +15,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from callblocks.core.blocks import TextPart
-from callblocks.core.errors import CallblocksError, CallerError, ModelError
+from callblocks.core.errors import CallblocksError, ModelError
+from callblocks.gateway.demand import hold_of
 from callblocks.gateway.exchange import Finished, GatewayFault, GatewayRequest, ReplyEvent
 from callblocks.gateway.faults import fault_of
 from callblocks.gateway.firewall import Firewall
@@ -68,10 +69,11 @@ class _Exchange:
     async def events(self) -> AsyncGenerator[ReplyEvent, None]:
         """Yield the events of the attempts, until one of them is good or none is left."""
         settings, after = self._upstream.settings, list[Message]()
-        left, denials, grammar = settings.retries, _DENIALS, self._grammar()
+        left, denials, bare = settings.retries, _DENIALS, False
+        hold = hold_of(self._request, self._upstream, dialect_for(self._upstream))
         while True:
-            mode = self._mode()
-            prompt = prompt_of(self._request, self._upstream, mode, after, grammar)
+            mode: UsedMode = "text" if hold else self._mode()
+            prompt = prompt_of(self._request, self._upstream, mode, after, hold, bare=bare)
             reader = ModelReply(
                 self._request,
                 prompt,
@@ -85,19 +87,22 @@ class _Exchange:
                     async for event in events:
                         yield event
             except ModelError as error:
-                if reader.has_pieces:
+                # Each of these repeats a request once, and without what the server refused.
+                if reader.has_pieces or not _is_refusal(error):
                     raise
                 if error.code == "model_no_tools" and self._mode() != mode:
                     continue
-                if grammar and error.code == "model_refused":
-                    grammar = ""
+                if hold is not None:
+                    hold = None
                     continue
-                raise
-            unheard = reader.is_unheard and not self._sender.calls and self._give_up_tools(mode)
-            again = reader.again(can_ask=unheard or left > 0, denials=denials)
-            if unheard and not self._sender.prose:
+                if bare or not _has_demands(prompt):
+                    raise
+                bare = True
+                continue
+            if reader.is_unheard and not self._sender.has_sent and self._give_up_tools(mode):
                 self._sender.remark("asked-again", "the server did not tell the model of its tools")
                 continue
+            again = reader.again(can_ask=left > 0, denials=denials)
             if again is None:
                 break
             if again.is_denial:
@@ -145,21 +150,6 @@ class _Exchange:
             or (request.json_format is not None and prompt.mode == "text")
         )
 
-    def _grammar(self) -> str:
-        """Return the grammar that holds the model to what the client demands; "" without one."""
-        request, settings = self._request, self._upstream.settings
-        choice = request.choice
-        if not settings.grammars or choice.demand != "required" or not request.tools:
-            return ""
-        names = choice.names or tuple(one.name for one in request.tools)
-        tools = tuple(one for one in request.tools if one.name in names)
-        try:
-            return dialect_for(self._upstream).grammar(
-                tools, "gbnf", calls="required" if request.parallel else "one"
-            )
-        except CallerError:
-            return ""
-
     def _give_up_tools(self, mode: UsedMode) -> bool:
         """Have the model asked in text from now on; return whether that changes its mode."""
         give_up = getattr(self._upstream.model, "give_up_tools", None)
@@ -177,6 +167,19 @@ class _Exchange:
             tuple(self._sender.remarks),
             reader.stop_text,
         )
+
+
+# Fields by which a server itself would hold what the client demands.
+_DEMANDS = ("tool_choice", "parallel_tool_calls", "response_format")
+_REFUSALS = ("model_refused", "model_no_tools", "model_failed")
+
+
+def _is_refusal(error: ModelError) -> bool:
+    return error.code in _REFUSALS and error.details.get("status") not in (401, 403)
+
+
+def _has_demands(prompt: ModelPrompt) -> bool:
+    return any(name in prompt.request.extra for name in _DEMANDS)
 
 
 def _counted(prompt: ModelPrompt, length: int) -> Usage:

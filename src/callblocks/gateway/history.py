@@ -34,6 +34,7 @@ from callblocks.core.json_values import json_text
 from callblocks.core.specs import ToolSpec
 from callblocks.dialects import dialects
 from callblocks.dialects.families import is_small
+from callblocks.gateway.demand import Hold
 from callblocks.gateway.exchange import GatewayRequest
 from callblocks.gateway.upstreams import Upstream
 from callblocks.models.model import Message, Request, Role, UsedMode, context_of
@@ -102,17 +103,21 @@ def prompt_of(
     upstream: Upstream,
     mode: UsedMode,
     after: Sequence[Message] = (),
-    grammar: str = "",
+    hold: Hold | None = None,
+    *,
+    bare: bool = False,
 ) -> ModelPrompt:
     """Return the prompt of a request in one mode.
 
-    `after` are messages behind those of the client: a reply that was not good, and why.
+    `after` are messages behind those of the client: a reply that was not good, and why. `hold` is
+    how the server holds the reply. A `bare` request has no field for what the client demands: the
+    server refuses one of them.
     """
     tools = () if request.choice.demand == "none" else request.tools
     known = (*request.messages, *after)
     if mode == "text" or not tools:
-        return _text_prompt(request, upstream, tools, known, grammar)
-    return _native_prompt(request, upstream, mode, tools, known)
+        return _text_prompt(request, upstream, tools, known, hold, bare=bare)
+    return _native_prompt(request, upstream, mode, tools, known, bare=bare)
 
 
 # --- Text mode ---
@@ -123,9 +128,11 @@ def _text_prompt(
     upstream: Upstream,
     tools: tuple[ToolSpec, ...],
     known: Sequence[Message],
-    grammar: str,
+    hold: Hold | None,
+    *,
+    bare: bool,
 ) -> ModelPrompt:
-    dialect = dialect_for(upstream)
+    dialect = hold.dialect if hold else dialect_for(upstream)
     system, rest = _split_system(known)
     taught = _taught(dialect.name, _interned(tools), is_compact(upstream)) if tools else ""
     words = [upstream.settings.system, *system, taught, *_rules(request, tools)]
@@ -144,7 +151,14 @@ def _text_prompt(
         if tools
         else Engine((), reasoning=_REASONING)
     )
-    asked = _request(request, upstream, sent, stop=() if tools else request.stop, grammar=grammar)
+    fields = dict(hold.fields) if hold else {}
+    if not tools and not bare and request.json_format is not None:
+        fields["response_format"] = _json_format_field(request)
+    asked = replace(
+        _request(request, upstream, sent, stop=() if tools else request.stop),
+        grammar=hold.grammar if hold else "",
+        extra={**fields, **request.fields},
+    )
     return ModelPrompt("text", asked, dialect if tools else None, parser, None, writer.has_signs)
 
 
@@ -286,6 +300,8 @@ def _native_prompt(
     mode: UsedMode,
     tools: tuple[ToolSpec, ...],
     known: Sequence[Message],
+    *,
+    bare: bool,
 ) -> ModelPrompt:
     short = map(compact_spec, tools) if is_compact(upstream) else tools
     names = NativeNames(short)
@@ -298,7 +314,7 @@ def _native_prompt(
     asked = replace(
         _request(request, upstream, sent, stop=request.stop),
         tools=names.specs,
-        extra={**_server_fields(request, names), **request.fields},
+        extra={**({} if bare else _server_fields(request, names)), **request.fields},
     )
     first = known_dialect(Offered(upstream.model, upstream.dialect))
     parser = (
@@ -334,11 +350,11 @@ def _server_fields(request: GatewayRequest, names: NativeNames) -> dict[str, Any
     if not request.parallel:
         fields["parallel_tool_calls"] = False
     if request.json_format is not None:
-        fields["response_format"] = json_format_field(request)
+        fields["response_format"] = _json_format_field(request)
     return fields
 
 
-def json_format_field(request: GatewayRequest) -> dict[str, Any]:
+def _json_format_field(request: GatewayRequest) -> dict[str, Any]:
     """Return the form of the answer as the chat completions API has it."""
     form = request.json_format
     if form is None or form.schema is None:
@@ -461,7 +477,6 @@ def _request(
     messages: tuple[Message, ...],
     *,
     stop: tuple[str, ...],
-    grammar: str = "",
 ) -> Request:
     small = bool(request.tools) and is_small(upstream.model.name)
     users = [at for at, one in enumerate(request.messages) if one.role == "user"]
@@ -481,8 +496,6 @@ def _request(
             else (_SMALL_TEMPERATURE if small else None)
         ),
         stop=stop,
-        grammar=grammar,
-        extra=dict(request.fields),
     )
 
 

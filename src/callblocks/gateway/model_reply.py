@@ -100,6 +100,11 @@ class Sender:
         self.remarks: list[Remark] = []
         self.fingerprints: set[str] = set()
 
+    @property
+    def has_sent(self) -> bool:
+        """Return whether the client has words or a call that cannot be taken back."""
+        return self.prose or self.calls > 0
+
     def remark(self, code: str, detail: str = "") -> None:
         """Count something that was mended or refused."""
         self.remarks.append(Remark(code, detail))
@@ -188,6 +193,7 @@ class ModelReply:
         self._holds = holds
         self._prose_is_thought = prose_is_thought
         self._held: list[Text] = []
+        self._thoughts: list[str] = []
         self._stops = _StopWatch(request.stop if prompt.dialect is not None else ())
         self._faults: list[_Fault] = []
         self._denied: list[tuple[Call, str]] = []
@@ -216,7 +222,7 @@ class ModelReply:
                 yield from self._take(self._parser.feed(text))
             case Thinking(text=text):
                 self.length += len(text)
-                yield Reasoning(text, _EMPTY)
+                yield from self._think(text)
             case NativeDelta():
                 self.length += len(piece.text) + len(piece.name)
                 yield from self._native(piece)
@@ -245,9 +251,8 @@ class ModelReply:
             match event:
                 case Text(text=text):
                     yield from self._prose(text)
-                case Reasoning():
-                    if event.text:
-                        yield event
+                case Reasoning(text=text):
+                    yield from self._think(text)
                 case CallStarted(index=index, name=name):
                     self._start(index, name)
                 case CallInput(text=text):
@@ -301,6 +306,19 @@ class ModelReply:
         is_thought = self._sender.prose or self._prose_is_thought
         yield Reasoning(text, _EMPTY) if is_thought else Text(text, _EMPTY)
         self._sender.prose = True
+
+    def _think(self, text: str) -> Iterator[ReplyEvent]:
+        if self._sender.open is not None:
+            # Nothing stands between the parts of a call.
+            self._thoughts.append(text)
+        elif text:
+            yield Reasoning(text, _EMPTY)
+
+    def _late_thoughts(self) -> Iterator[ReplyEvent]:
+        text = "".join(self._thoughts)
+        self._thoughts.clear()
+        if text:
+            yield Reasoning(text, _EMPTY)
 
     # --- Calls in the text ---
 
@@ -381,7 +399,7 @@ class ModelReply:
             if not opened.deltas.agrees:
                 self._sender.remark("input-differs", f"{call.name} was repaired behind its input")
         yield from self._sender.ready(call)
-        self._end_after_call()
+        yield from self._end_after_call()
 
     def _send(self, call: Call, text: str) -> Iterator[ReplyEvent]:
         """Send a whole call, if it may be sent."""
@@ -400,7 +418,7 @@ class ModelReply:
         yield from self._sender.begin(passed.name)
         yield from self._sender.input(whole)
         yield from self._sender.ready(passed)
-        self._end_after_call()
+        yield from self._end_after_call()
 
     def _complete(
         self, unfinished: _Sent, call: Call, whole: str, text: str
@@ -410,11 +428,12 @@ class ModelReply:
         if call.name == unfinished.name and whole.startswith(sent):
             yield from self._sender.input(whole[len(sent) :])
             yield from self._sender.ready(call)
-            self._end_after_call()
+            yield from self._end_after_call()
         else:
             self._faults.append(_Fault("call-not-ended", "another call came in its place", text))
 
-    def _end_after_call(self) -> None:
+    def _end_after_call(self) -> Iterator[ReplyEvent]:
+        yield from self._late_thoughts()
         self._holds = False
         if not self._request.parallel:
             self.is_enough = True

@@ -118,6 +118,8 @@ def locate(
         # Only where the person did not choose another field.
         if own.tokens_field == EndpointSettings().tokens_field:
             own = msgspec.structs.replace(own, tokens_field=server.tokens_field)
+        if not own.grammar_field:
+            own = msgspec.structs.replace(own, grammar_field=server.grammar_field)
     else:
         server, address = None, _split_format(spec)[1]
         base_url, _, model = address.partition("#")

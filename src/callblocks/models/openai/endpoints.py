@@ -37,6 +37,7 @@ from callblocks.models.model import (
 )
 from callblocks.models.openai.endpoint import EndpointSettings, check_is_text
 from callblocks.models.openai.endpoint_faults import Faults
+from callblocks.models.openai.known_servers import SERVERS, GrammarForm
 from callblocks.models.openai.reply_reader import ReplyReader
 from callblocks.models.openai.reply_stream import HttpStream, ask
 from callblocks.models.prompt_formats import prompt_format
@@ -150,6 +151,13 @@ def request_body(
     return {name: value for name, value in body.items() if value is not None}
 
 
+def grammar_form(settings: EndpointSettings) -> GrammarForm:
+    """Return how the server of these settings holds a reply to a form; "" if that is unknown."""
+    if settings.grammar_field:
+        return "gbnf"
+    return SERVERS[settings.server].grammar_form if settings.server in SERVERS else ""
+
+
 # Refused rather than dropped: a caller that asks for a grammar relies on the form of the reply.
 def _put_grammar(body: dict[str, Any], grammar: str, field: str, faults: Faults) -> None:
     if not field:
@@ -215,6 +223,11 @@ class ChatEndpoint:
     def name(self) -> str:
         """Return the model's name, as the server knows it."""
         return self._settings.model
+
+    @property
+    def grammar_form(self) -> GrammarForm:
+        """Return how the server holds a reply to a form; "" if that is unknown."""
+        return grammar_form(self._settings)
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
@@ -359,6 +372,11 @@ class CompletionEndpoint:
     def name(self) -> str:
         """Return the model's name, as the server knows it."""
         return self._settings.model
+
+    @property
+    def grammar_form(self) -> GrammarForm:
+        """Return how the server holds a reply to a form; "" if that is unknown."""
+        return grammar_form(self._settings)
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
