@@ -74,9 +74,7 @@ def _say(row: Row) -> None:
     print(row.client, row.version, row.wire, f"{len(row.passed)}/{len(DIALECTS)}", flush=True)
 
 
-def _agent(
-    agent: Agent, modules: Path, url: str, upstream: ScriptedUpstream, folder: Path
-) -> Row:
+def _agent(agent: Agent, modules: Path, url: str, upstream: ScriptedUpstream, folder: Path) -> Row:
     passed: list[str] = []
     for dialect in DIALECTS:
         upstream.play(agent.tool, **agent.input)
@@ -157,11 +155,14 @@ def _install_python() -> Path:
 def _page(rows: Sequence[Row]) -> Iterator[str]:
     yield "# Clients that were run"
     yield ""
-    yield "Each client ran its own tool, by a call that a model wrote as text, sent the result back,"
-    yield f"and got the answer: on the wire that it speaks, with models that write {_listed()}."
-    yield "The gateway stood before a [scripted model](tasks/connect-clients.md#try-it-without-a-model);"
-    yield "every client had a home of its own and an empty environment. `make test-clients` writes"
-    yield "this page; the clients of the second table run in `make test`, streaming and not."
+    yield f"""Each client ran its own tool, by a call that a model wrote as text, sent the result
+back, and got the answer: on the wire that it speaks, with models that write
+{_listed()}.
+
+The gateway stood before a scripted model; every client had a home of its own and an empty
+environment. [Connect clients](tasks/connect-clients.md) says how each of them is set up.
+`make test-clients` writes this page; the clients of the second table run in `make test`, streaming
+and not."""
     yield ""
     yield "| client | version | wire | dialects |"
     yield "|---|---|---|---|"

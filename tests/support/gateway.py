@@ -1,6 +1,6 @@
 """A gateway in a process of its own, in front of a scripted upstream.
 
-    with ScriptedUpstream() as upstream, gateway(upstream, folder) as url: ...
+with ScriptedUpstream() as upstream, gateway(upstream, folder) as url: ...
 """
 
 from __future__ import annotations
