@@ -1,27 +1,31 @@
-"""Calls of a text, read with `ArgumentDeltas`: what a client of the gateway would have been sent."""
+"""Calls of a text, read with `ArgumentDeltas`: what a client of the gateway was sent."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from callblocks import Parser
 from callblocks.core.events import CallInput, CallReady, CallStarted
-from callblocks.core.specs import SpecBook, ToolSpec, specs_by_name
+from callblocks.core.specs import ToolSpec, specs_by_name
 from callblocks.gateway.arguments import ArgumentDeltas
 from callblocks.views.model_view.neutral import restore_input
 
-__all__ = ("Sent", "inferred_tools", "sent", "without_halves")
+__all__ = ("Sent", "inferred_tools", "replayed", "sent")
 
 
 @dataclass
 class Sent:
-    """The deltas of one call, and its input where it was read; `raw` is its input as written."""
+    """The deltas of one call, and its input where it was read; `raw` is its input as written.
+
+    `opening` and `spec` are what the deltas were made with.
+    """
 
     name: str
     dialect: str
+    opening: str
+    spec: ToolSpec | None
     deltas: list[str] = field(default_factory=list[str])
     raw: list[str] = field(default_factory=list[str])
     given: dict[str, Any] | None = None
@@ -33,8 +37,10 @@ class Sent:
         return "".join(self.deltas)
 
 
-def sent(pieces: Iterable[str], *, restores: bool = False, **options: Any) -> list[Sent]:
-    """Return the deltas of each call in a text."""
+def sent(
+    pieces: Iterable[str], *, restores: bool = False, closes: bool = True, **options: Any
+) -> list[Sent]:
+    """Return the deltas of each call in a text; without `closes` more text may follow."""
     parser = Parser(**options)
     specs: Mapping[str, ToolSpec] = specs_by_name(options.get("tools", ()))
     calls: dict[int, tuple[Sent, ArgumentDeltas]] = {}
@@ -45,11 +51,9 @@ def sent(pieces: Iterable[str], *, restores: bool = False, **options: Any) -> li
             match event:
                 case CallStarted(index=index, name=name, span=(start, end)):
                     dialect = parser.call_dialects[index]
-                    opening = written[start:end]
-                    deltas = ArgumentDeltas(
-                        dialect, specs.get(name), opening=opening, restores=restores
-                    )
-                    calls[index] = Sent(name, dialect), deltas
+                    opening, spec = written[start:end], specs.get(name)
+                    deltas = ArgumentDeltas(dialect, spec, opening=opening, restores=restores)
+                    calls[index] = Sent(name, dialect, opening, spec), deltas
                 case CallInput(index=index, text=text):
                     said, deltas = calls[index]
                     said.raw.append(text)
@@ -66,11 +70,12 @@ def sent(pieces: Iterable[str], *, restores: bool = False, **options: Any) -> li
     for piece in pieces:
         written += piece
         take(parser.feed(piece))
-    take(parser.close())
+    if closes:
+        take(parser.close())
     return [said for said, _ in calls.values()]
 
 
-def inferred_tools(calls: Iterable[Sent], *, wrong: bool = False) -> SpecBook:
+def inferred_tools(calls: Iterable[Sent], *, wrong: bool = False) -> Mapping[str, ToolSpec]:
     """Return tools for the calls seen, with the types of their values, or with other types."""
     found: dict[str, dict[str, Any]] = {}
     for call in calls:
@@ -93,7 +98,8 @@ def _schema(value: Any, *, wrong: bool) -> dict[str, Any]:
     return {"type": _WRONG.get(kind, "string") if wrong else kind}
 
 
-def without_halves(value: Any) -> Any:
-    """Return a value as JSON can say it, with U+FFFD for half a surrogate pair."""
-    text = json.dumps(value, ensure_ascii=False)
-    return json.loads("".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text))
+def replayed(call: Sent, pieces: Iterable[str]) -> str:
+    """Return the deltas of a call, joined, if its raw input had come in these pieces."""
+    deltas = ArgumentDeltas(call.dialect, call.spec, opening=call.opening)
+    text = "".join(map(deltas.feed, pieces))
+    return text if call.given is None else text + deltas.finish(call.given)

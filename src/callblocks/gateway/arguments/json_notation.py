@@ -12,6 +12,7 @@ import math
 import re
 from typing import NamedTuple
 
+from callblocks.core.specs import ToolSpec
 from callblocks.gateway.arguments.output import JsonOutput, dumps
 from callblocks.gateway.arguments.reader import Reader, Step
 
@@ -19,7 +20,10 @@ __all__ = ("Decoded", "JsonReader", "QuotedJsonReader", "decode")
 
 _SPECIAL = re.compile(r'["\\]')
 _ESCAPE = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4}))')
+_MAY_BE_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _LOW = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+_MAY_BE_LOW = re.compile(r"(?:\\(?:u[dD]?[0-9a-fA-F]{0,2})?)?")
+_ESCAPE_SIZE = 6
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _KEY = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"[-+.\w]+")
@@ -49,7 +53,7 @@ def decode(buf: str, pos: int) -> Decoded:
             return Decoded("".join(parts), pos, "end")
         escape = _ESCAPE.match(buf, pos)
         if escape is None:
-            begins = re.fullmatch(r"\\(?:u[0-9a-fA-F]{0,3})?", buf[pos:]) is not None
+            begins = _MAY_BE_ESCAPE.match(buf, pos) is not None
             return Decoded("".join(parts), pos, "more" if begins else "bad")
         if escape[1]:
             parts.append(_SHORT[escape[1]])
@@ -60,7 +64,7 @@ def decode(buf: str, pos: int) -> Decoded:
             # It may be the first half of a pair, which is one character.
             rest = buf[end : end + 6]
             low = _LOW.match(rest)
-            if low is None and len(rest) < 6 and re.fullmatch(r"(?:\\(?:u\w*)?)?", rest):
+            if low is None and len(rest) < _ESCAPE_SIZE and _MAY_BE_LOW.fullmatch(rest):
                 return Decoded("".join(parts), pos, "more")
             if low:
                 high = ord(char) - 0xD800
@@ -70,11 +74,38 @@ def decode(buf: str, pos: int) -> Decoded:
         pos = end
 
 
-class JsonReader(Reader):
-    """A reader of an object in JSON."""
+class _Nothing(JsonOutput):
+    """An output that drops everything."""
 
-    def __init__(self, out: JsonOutput) -> None:
+    def key(self, name: str) -> None:
+        pass
+
+    def raw(self, text: str) -> None:
+        pass
+
+    def open(self) -> None:
+        pass
+
+    def text(self, text: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+_NOTHING = _Nothing()
+
+
+class JsonReader(Reader):
+    """A reader of an object in JSON.
+
+    A member that the tool does not have is read and not told: the parser may find that it is none.
+    """
+
+    def __init__(self, out: JsonOutput, spec: ToolSpec | None = None) -> None:
         super().__init__(out)
+        self._own = out
+        self._known = spec.properties if spec else {}
         # The open brackets, the keys in each open object, and whether each has a member already.
         self._brackets: list[str] = []
         self._keys: list[set[str]] = []
@@ -109,26 +140,23 @@ class JsonReader(Reader):
     def _member(self) -> bool:
         """Read the key of a member and its colon, or the end of an object."""
         char = self.skip_blanks()
-        if not char:
-            return self.wait()
-        if char == "}":
-            return self._end()
+        if not char or char == "}":
+            return self._end() if char else self.wait()
         key = _KEY.match(self.buf, self.pos) if char == '"' else None
         if key is None:
             return self.wait() if char == '"' else self.stop()
-        char, at = self.ahead(key.end())
-        if char != ":":
-            return self.stop() if char else self.wait()
-        char, at = self.ahead(at + 1)
+        colon, at = self.ahead(key.end())
+        char, at = self.ahead(at + 1) if colon == ":" else ("", at)
         if not char:
-            return self.wait()
-        try:
-            self._name = str(json.loads(key[0]))
-        except ValueError:
+            return self.wait() if colon in ("", ":") else self.stop()
+        name = _name_in(key[0])
+        if name is None or name in self._keys[-1]:
             return self.stop()
-        if self._name in self._keys[-1]:
-            return self.stop()
-        self._keys[-1].add(self._name)
+        self._keys[-1].add(name)
+        if len(self._brackets) == 1:
+            known = self._known
+            self.out = self._own if not known or name in known else _NOTHING
+        self._name = name
         self.pos = at
         self.step = self._value
         return True
@@ -267,12 +295,20 @@ class JsonReader(Reader):
         return True
 
 
+def _name_in(text: str) -> str | None:
+    """Return the key that a JSON string stands for."""
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return None
+
+
 class QuotedJsonReader(Reader):
     """A reader of a JSON string that holds an object in JSON."""
 
-    def __init__(self, out: JsonOutput) -> None:
+    def __init__(self, out: JsonOutput, spec: ToolSpec | None = None) -> None:
         super().__init__(out)
-        self._inner = JsonReader(out)
+        self._inner = JsonReader(out, spec)
 
     def begin(self) -> bool:
         if self.skip_blanks() != '"':

@@ -7,6 +7,7 @@ have no reader: all comes with `finish`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from callblocks.core.specs import ToolSpec
@@ -32,6 +33,11 @@ __all__ = ("reader_of",)
 _UNSEEN = frozenset(("scissors-cat", "chat-blocks"))
 _BODIES = frozenset(("emoji-bracket", "emoji-bracket+"))
 _DEPTH = 100
+_BY_CHAR: dict[str, Callable[[JsonOutput, ToolSpec | None], Reader]] = {
+    "{": JsonReader,
+    '"': QuotedJsonReader,
+    "(": PythonReader,
+}
 
 
 def reader_of(
@@ -45,15 +51,8 @@ def reader_of(
     shape = dialects.get(dialect)
     if shape is not None and (own := _own_reader(shape, spec, out, char)):
         return own
-    match char:
-        case "{":
-            return JsonReader(out)
-        case '"':
-            return QuotedJsonReader(out)
-        case "(":
-            return PythonReader(out)
-        case _:
-            return None
+    usual = _BY_CHAR.get(char)
+    return usual(out, spec) if usual else None
 
 
 def _own_reader(shape: Dialect, spec: ToolSpec | None, out: JsonOutput, char: str) -> Reader | None:

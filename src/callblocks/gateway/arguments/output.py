@@ -38,7 +38,8 @@ class TextOutput:
 
     def __init__(self, *, restores: bool = False) -> None:
         self._restores = restores
-        self._run = self._last = ""
+        self._last = ""
+        self._run: list[str] = []
 
     def certain(self, text: str) -> str:
         """Return the text that is certain now."""
@@ -48,22 +49,24 @@ class TextOutput:
 
     def end(self) -> str:
         """Return the text that waited, and begin another text."""
-        run = restore(self._last + self._run)[len(self._last) :]
-        self._run = self._last = ""
+        run = restore(self._last + "".join(self._run))[len(self._last) :]
+        self._last = ""
+        self._run.clear()
         return run
 
     def _restored(self, text: str) -> str:
         if not text or (not self._run and ESCAPE not in text):
             self._last = text[-1:] or self._last
             return text
-        joined = self._run + text
-        certain = joined.rstrip(ESCAPE)
-        self._run = joined[len(certain) :]
-        if not certain:
+        solid = text.rstrip(ESCAPE)
+        if not solid:
+            self._run.append(text)
             return ""
         # The character before decides what a run at the start means; it is no sign itself.
-        before, self._last = self._last, certain[-1]
-        return restore(before + certain)[len(before) :]
+        before, self._last = self._last, solid[-1]
+        certain = "".join((before, *self._run, solid))
+        self._run = [text[len(solid) :]] if len(solid) < len(text) else []
+        return restore(certain)[len(before) :]
 
 
 class JsonOutput:
@@ -186,7 +189,7 @@ class PlainOutput(JsonOutput):
         value = plain(restore_input(given) if self._restores else given)
         self.take()
         sent = "".join(self._sent)
-        wanted = value.get(self._member, "" if not value else value)
+        wanted = value.get(self._member, value or "")
         if not isinstance(wanted, str):
             wanted = dumps(wanted)
         self.agrees = wanted.startswith(sent)

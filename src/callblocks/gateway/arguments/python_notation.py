@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from callblocks.core.specs import ToolSpec
 from callblocks.gateway.arguments.output import JsonOutput
 from callblocks.gateway.arguments.reader import Reader
 from callblocks.parsing.values.python_values import read_arguments
@@ -65,8 +66,9 @@ class ValueScan:
 class PythonReader(Reader):
     """A reader of keyword arguments in parentheses."""
 
-    def __init__(self, out: JsonOutput) -> None:
+    def __init__(self, out: JsonOutput, spec: ToolSpec | None = None) -> None:
         super().__init__(out)
+        self._known = spec.properties if spec else {}
         self._seen: set[str] = set()
         self._name = self._quote = ""
         self._scan = ValueScan()
@@ -91,7 +93,7 @@ class PythonReader(Reader):
         if found is None:
             return self.wait() if _MAY_BE_NAME.match(self.buf, self.pos) else self.stop()
         name, at = found[1], found.end()
-        if name in self._seen:
+        if name in self._seen or (self._known and name not in self._known):
             return self.stop()
         char = self.buf[at]
         if char in "'\"":

@@ -29,8 +29,8 @@ class Reader(ABC):
 
     def __init__(self, out: JsonOutput) -> None:
         self.out = out
-        self.buf = ""
-        self.pos = 0
+        self.buf: str = ""
+        self.pos: int = 0
         self.stopped = False
         self.step: Step = self.begin
 
@@ -50,7 +50,10 @@ class Reader(ABC):
     def stop(self) -> bool:
         """Read nothing more."""
         self.stopped = True
-        self.buf, self.pos = "", 0
+        self.buf, self.pos, self.step = "", 0, self._stopped
+        return False
+
+    def _stopped(self) -> bool:
         return False
 
     def wait(self) -> bool:

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from callblocks.core.specs import ToolSpec
 from callblocks.gateway.arguments.output import JsonOutput
-from callblocks.gateway.arguments.reader import Reader
+from callblocks.gateway.arguments.reader import MOST, Reader
 from callblocks.gateway.arguments.schema_text import Certainty, certainty, types_for
 from callblocks.parsing.engine.markers import Markers, Shape
 from callblocks.parsing.readers.announce import BadBody
@@ -91,18 +91,22 @@ class Value:
                 return
             begun = begun.removeprefix("\n" if begun.startswith("\n") else "\r\n")
         if self._cdata:
-            if _MAY_BE_CDATA.fullmatch(begun):
+            if _MAY_BE_CDATA.fullmatch(begun[:MOST]):
+                self._certainty = Certainty.HELD if len(begun) > MOST else Certainty.OPEN
                 return
             if begun.lstrip().startswith(_CDATA):
                 self._certainty = Certainty.HELD
                 return
-        self._certainty = certainty(self._types, begun, untyped_is_json=self._untyped_is_json)
+        first = begun[:MOST]
+        self._certainty = certainty(self._types, first, untyped_is_json=self._untyped_is_json)
         if self._certainty is Certainty.TEXT:
             self.shown = True
             self._parts.clear()
             self._out.key(self.key)
             self._out.open()
             self._tell(begun)
+        elif len(begun) > MOST:
+            self._certainty = Certainty.HELD
         elif self._certainty is Certainty.OPEN:
             self._parts = [self.text]
 
@@ -185,26 +189,17 @@ class TagReader(Reader):
         if end > self.pos:
             value.add(self.buf[self.pos : end])
             self.pos = end
-        if found is None:
-            return False
-        if not found.lastindex:
-            return self.wait()
-        tag = found[0]
+        if found is None or not found.lastindex:
+            return self.wait() if found else False
+        tag, after = found[0], found.end()
         closes = self._shape.tags.argument_end.is_in(tag) or tag == f"</{value.key}>"
-        if not closes:
-            return self.stop()
-        after = found.end()
-        if after == len(self.buf):
-            return False
-        opening = self._openings.match(self.buf, after)
+        opening = self._openings.match(self.buf, after) if closes else None
         if opening is None:
-            return self.stop()
+            return False if closes and after == len(self.buf) else self.stop()
         if not opening.lastindex:
             return self.wait()
         self.pos = opening.end()
-        if not self._end(value):
-            return self.stop()
-        return self._open(opening[0].lstrip())
+        return self._open(opening[0].lstrip()) if self._end(value) else self.stop()
 
     def _end(self, value: Value) -> bool:
         """Tell the end of a value; return False if it cannot be told."""

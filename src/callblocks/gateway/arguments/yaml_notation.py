@@ -44,6 +44,7 @@ class YamlReader(Reader):
         self._seen: set[str] = set()
         self._name = ""
         self._lines: list[str] = []
+        self._in_line = False
         # Of a literal block: its indent, the newlines that wait, and what it keeps of the last.
         self._block_indent = -1
         self._newlines = 0
@@ -57,22 +58,24 @@ class YamlReader(Reader):
             self.pos = blank.end()
             return True
         if self._header:
-            if len(buf) - self.pos <= len(self._header):
-                return False if self._header.startswith(buf[self.pos :]) else self.stop()
-            line = _BLANK_LINE.match(buf, self.pos + len(self._header))
-            if not buf.startswith(self._header, self.pos):
-                return self.stop()
-            if line is None:
-                rest = buf[self.pos + len(self._header) :]
-                return self.wait() if not rest.strip(" \r") else self.stop()
-            self.pos = line.end()
-            self._header = ""
-            return True
+            return self._read_header()
         indent = self._indent_here()
         if indent < 0:
             return self.wait()
         self._indent = indent
         self.step = self._member
+        return True
+
+    def _read_header(self) -> bool:
+        buf, header, pos = self.buf, self._header, self.pos
+        if not buf.startswith(header, pos):
+            begun = buf[pos : pos + len(header)]
+            return self.wait() if header.startswith(begun) else self.stop()
+        line = _BLANK_LINE.match(buf, pos + len(header))
+        if line is None:
+            return self.stop() if buf[pos + len(header) :].strip(" \r") else self.wait()
+        self.pos = line.end()
+        self._header = ""
         return True
 
     def _indent_here(self) -> int:
@@ -88,21 +91,30 @@ class YamlReader(Reader):
             self.pos = blank.end()
             return True
         indent = self._indent_here()
-        if indent < 0:
-            return self.wait()
         if indent != self._indent:
-            return self.stop()
-        open_ = _MAY_BE_MEMBER.match(buf, self.pos)
-        if open_ and buf[open_.end()] == '"':
-            return self._named(open_[2]) and self._quoted(open_.end())
+            return self.wait() if indent < 0 else self.stop()
+        begun = _MAY_BE_MEMBER.match(buf, self.pos)
+        if begun and buf[begun.end()] != "|":
+            return self._named(begun[2]) and self._begin_value(begun)
         found = _MEMBER.match(buf, self.pos)
         if found is None:
-            line = _LINE.match(buf, self.pos)
-            return self.stop() if line else self._wait_for_line()
-        if not self._named(found[2]):
-            return False
-        literal = _LITERAL.fullmatch(found[3] or "")
-        self.pos = found.end()
+            return self.stop() if _LINE.match(buf, self.pos) else self.wait()
+        return self._named(found[2]) and self._plain(found)
+
+    def _begin_value(self, member: re.Match[str]) -> bool:
+        """Read the first character of a value on the line of its key."""
+        self.pos = member.end()
+        if self.buf[self.pos] == '"':
+            return self._quoted(self.pos)
+        self._lines = [member[0]]
+        self._in_line = True
+        self.step = self._rest
+        return True
+
+    def _plain(self, member: re.Match[str]) -> bool:
+        """Read the end of the line of a key: a literal block begins, or any other value."""
+        literal = _LITERAL.fullmatch(member[3] or "")
+        self.pos = member.end()
         if literal:
             self.out.key(self._name)
             self.out.open()
@@ -110,13 +122,10 @@ class YamlReader(Reader):
             self._chomps = literal[1]
             self.step = self._block
         else:
-            self._lines = [found[0]]
+            self._lines = [member[0]]
+            self._in_line = False
             self.step = self._rest
         return True
-
-    def _wait_for_line(self) -> bool:
-        """Wait for the rest of a line that holds a plain value, however long."""
-        return False if _MAY_BE_MEMBER.match(self.buf, self.pos) else self.wait()
 
     def _named(self, written: str) -> bool:
         name = written[1:-1] if written.startswith('"') else written
@@ -167,30 +176,31 @@ class YamlReader(Reader):
         buf, pos = self.buf, self.pos
         found = _INDENT.match(buf, pos)
         end = found.end() if found else pos
-        size = end - pos
-        known = self._block_indent
-        if end == len(buf):
-            if known < 0 or size < known:
-                return self.wait()
-        elif buf.startswith("\r", end) and end + 1 == len(buf):
-            return False
-        elif blank := _BLANK_LINE.match(buf, pos):
-            if known < 0 and size > self._indent:
-                # Blanks before the first line of text count, if they are deeper than it is.
-                return self.stop()
-            if known < 0 or size <= known:
-                self._newlines += 1
-                self.pos = blank.end()
-                return True
-        elif size <= self._indent:
-            return self._end_block(size)
-        elif known < 0:
-            self._block_indent = known = size
-        elif size < known:
-            return self.stop()
+        size, known = end - pos, self._block_indent
+        if end < len(buf):
+            if buf[end] in "\r\n" and (known < 0 or size <= known):
+                return self._blank_line(end, size)
+            if size <= self._indent and buf[end] not in "\r\n":
+                return self._end_block(size)
+            if known < 0:
+                self._block_indent = known = size
+        if known < 0 or size < known:
+            return self.stop() if end < len(buf) else self.wait()
         self.pos += known
         self._tell_newlines()
         self.step = self._line
+        return True
+
+    def _blank_line(self, end: int, size: int) -> bool:
+        """Read a line of a block with no more blanks than its indent."""
+        line = _BLANK_LINE.match(self.buf, self.pos)
+        if line is None:
+            return self.wait() if end + 1 == len(self.buf) else self.stop()
+        if self._block_indent < 0 and size > self._indent:
+            # Blanks before the first line of text count, if they are deeper than it is.
+            return self.stop()
+        self._newlines += 1
+        self.pos = line.end()
         return True
 
     def _end_block(self, indent: int) -> bool:
@@ -239,22 +249,19 @@ class YamlReader(Reader):
     def _rest(self) -> bool:
         """Collect the lines of a member up to the next key."""
         buf = self.buf
-        while line := _LINE.match(buf, self.pos):
-            blank = _BLANK_LINE.match(buf, self.pos)
-            if not blank and self._is_key_line(line[0]):
+        if not self._in_line:
+            found = _INDENT.match(buf, self.pos)
+            end = found.end() if found else self.pos
+            if end == len(buf):
+                return self.wait()
+            # `- a` may stand at the indent of its key.
+            if end - self.pos <= self._indent and buf[end] not in "-\r\n":
                 return self._tell()
-            self._lines.append(line[0])
-            self.pos = line.end()
-        if self.pos < len(buf) and self._is_key_line(buf[self.pos :]):
-            return self._tell()
-        return False
-
-    def _is_key_line(self, line: str) -> bool:
-        """Return whether a line, perhaps only its beginning, stands at the mapping's indent."""
-        found = _INDENT.match(line)
-        size = found.end() if found else 0
-        # `- a` may stand at the indent of its key.
-        return size <= self._indent and size < len(line) and line[size] not in "-\r\n"
+        end = buf.find("\n", self.pos) + 1
+        self._lines.append(buf[self.pos : end or len(buf)])
+        self._in_line = not end
+        self.pos = end or len(buf)
+        return bool(end)
 
     def _tell(self) -> bool:
         text = "".join(self._lines)
