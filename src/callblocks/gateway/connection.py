@@ -9,9 +9,9 @@ the connection alive while nothing comes, and cancels where the client takes not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -180,7 +180,7 @@ def read_json(content: bytes) -> dict[str, Any]:
         raise _no_json("it is nested too deeply") from None
     if not isinstance(value, dict):
         raise _no_json("it is no object")
-    return value
+    return cast("dict[str, Any]", value)
 
 
 def _with_half_characters(content: bytes, error: Exception) -> Any:

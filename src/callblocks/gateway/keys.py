@@ -86,7 +86,7 @@ class Client:
             raise _limit(words, "tokens", _DAY - self._clock() % _DAY)
 
     def _tokens_today(self) -> int:
-        today = int(self._clock() // _DAY)
+        today = int(self._clock()) // _DAY
         if today != self._day:
             self._day, self._tokens = today, 0
         return self._tokens

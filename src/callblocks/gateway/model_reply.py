@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -156,17 +157,45 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 class _OpenCall:
-    """A call that the model writes. `key` is its index in the text, or its slot in the API."""
+    """A call that the model writes. `key` is its index in the text, or its slot in the API.
 
-    def __init__(self, key: int, name: str, *, is_native: bool) -> None:
+    `opening` is the text that began it. A live call is sent as it arrives, by its `deltas`.
+    """
+
+    def __init__(self, key: int, name: str, dialect: str, opening: str = "") -> None:
         self.key = key
         self.name = name
-        self.is_native = is_native
-        # Live: its arguments are sent as they arrive.
-        self.is_live = False
+        self.dialect = dialect
+        self.opening = opening
         self.deltas: ArgumentDeltas | TextDeltas | None = None
+        # The input of a native call.
         self.texts: list[str] = []
-        self.scan = JsonScan() if is_native else None
+        self.scan = JsonScan() if dialect == NATIVE else None
+
+
+class _RawText:
+    """The text of a reply, of which parts are wanted by their spans."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._starts: list[int] = []
+        self.length = 0
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> None:
+        """Take the next piece."""
+        self._pieces.append(piece)
+        self._starts.append(self.length)
+        self.length += len(piece)
+
+    def between(self, start: int, end: int) -> str:
+        """Return the characters of a span. Only pieces that it touches are joined."""
+        first = max(0, bisect_right(self._starts, start) - 1)
+        last = bisect_left(self._starts, end)
+        base = self._starts[first] if self._starts else 0
+        return "".join(self._pieces[first:last])[start - base : end - base]
 
 
 class ModelReply:
@@ -200,7 +229,7 @@ class ModelReply:
         self._open: _OpenCall | None = None
         self._natives: list[_OpenCall] = []
         self._late: list[tuple[Call, str]] = []
-        self._raw: list[str] = []
+        self._raw = _RawText()
         self._sent_before = sender.calls
         self._unfinished = sender.open
         self._stopped = ""
@@ -218,7 +247,7 @@ class ModelReply:
         match piece:
             case Spoken(text=text):
                 self.length += len(text)
-                self._raw.append(text)
+                self._raw.add(text)
                 yield from self._take(self._parser.feed(text))
             case Thinking(text=text):
                 self.length += len(text)
@@ -253,8 +282,8 @@ class ModelReply:
                     yield from self._prose(text)
                 case Reasoning(text=text):
                     yield from self._think(text)
-                case CallStarted(index=index, name=name):
-                    self._start(index, name)
+                case CallStarted():
+                    self._start(event)
                 case CallInput(text=text):
                     yield from self._input(text)
                 case CallReady(call=call):
@@ -322,17 +351,20 @@ class ModelReply:
 
     # --- Calls in the text ---
 
-    def _start(self, index: int, name: str) -> None:
-        own = self._prompt.own_name(name)
-        self._open = call = _OpenCall(index, own, is_native=False)
-        is_first = not self._natives and self._sender.open is None
-        self._make_live(call, may_be=is_first)
+    def _start(self, event: CallStarted) -> None:
+        self._open = call = _OpenCall(
+            event.index,
+            self._prompt.own_name(event.name),
+            self._parser.call_dialects[event.index],
+            self._raw.between(*event.span),
+        )
+        self._make_live(call, may_be=not self._natives and self._sender.open is None)
 
     def _make_live(self, call: _OpenCall, *, may_be: bool) -> None:
         """Decide whether the arguments of a call are sent as they arrive."""
         name = call.name
         is_twin = self._prompt.mode == "mixed" and self._sender.calls > 0
-        call.is_live = (
+        is_live = (
             may_be
             and name in self._allowed
             and name not in self._request.strict
@@ -340,30 +372,24 @@ class ModelReply:
             and not is_twin
             and not self._faults
         )
-        call.deltas = self._deltas(call) if call.is_live else None
+        call.deltas = self._deltas(call) if is_live else None
 
     def _deltas(self, call: _OpenCall) -> ArgumentDeltas | TextDeltas:
-        name = call.name
-        if name in self._request.free_text:
-            return TextDeltas(self._dialect_of(call), self._specs.get(name), **self._restoring())
-        return ArgumentDeltas(self._dialect_of(call), self._specs.get(name), **self._restoring())
-
-    def _restoring(self) -> dict[str, bool]:
-        return {"restores": self._prompt.has_signs}
-
-    def _dialect_of(self, call: _OpenCall) -> str:
-        return NATIVE if call.is_native else ""
+        form = TextDeltas if call.name in self._request.free_text else ArgumentDeltas
+        return form(
+            call.dialect,
+            self._specs.get(call.name),
+            opening=call.opening,
+            restores=self._prompt.has_signs,
+        )
 
     def _input(self, text: str) -> Iterator[ReplyEvent]:
-        call = self._open
-        if call is None:
-            return
-        call.texts.append(text)
-        yield from self._more(call, text)
+        if self._open is not None:
+            yield from self._more(self._open, text)
 
     def _more(self, call: _OpenCall, text: str) -> Iterator[ReplyEvent]:
         """Yield more of the arguments of a call that is live."""
-        if not call.is_live or call.deltas is None:
+        if call.deltas is None:
             return
         delta = call.deltas.feed(text)
         if delta:
@@ -383,7 +409,7 @@ class ModelReply:
         if not own.ended:
             self._refuse_call("call-not-ended", own, "it was never ended", text)
             return
-        if opened is not None and opened.is_live and self._sender.open is not None:
+        if opened is not None and opened.deltas is not None and self._sender.open is not None:
             yield from self._finish(opened, own)
             return
         if self._natives and self._sender.open is not None:
@@ -499,14 +525,14 @@ class ModelReply:
             self._held.append(Text(text, _EMPTY))
 
     def _text_of(self, call: Call) -> str:
-        return "".join(self._raw)[slice(*call.span)]
+        return self._raw.between(*call.span)
 
     # --- Calls in the API's own form ---
 
     def _native(self, delta: NativeDelta) -> Iterator[ReplyEvent]:
         call = next((one for one in self._natives if one.key == delta.slot), None)
         if call is None:
-            call = _OpenCall(delta.slot, "", is_native=True)
+            call = _OpenCall(delta.slot, "", NATIVE)
             self._natives.append(call)
         if delta.name and not call.name:
             call.name = self._prompt.own_name(delta.name)
@@ -552,7 +578,7 @@ class ModelReply:
         if self._prompt.has_signs:
             given = restore_input(given)
         call = Call(id="", name=opened.name, input=given, dialect=NATIVE)
-        if opened.is_live and self._sender.open is not None:
+        if opened.deltas is not None and self._sender.open is not None:
             yield from self._finish(opened, call)
         else:
             yield from self._send(call, text)
@@ -594,7 +620,7 @@ class ModelReply:
         return None
 
     def _ask(self, words: str, code: str) -> Again:
-        said = "".join(self._raw) or "\n".join(fault.text for fault in self._faults)
+        said = str(self._raw) or "\n".join(fault.text for fault in self._faults)
         # What an attempt wrote in vain is no prose of the reply.
         self._held.clear()
         messages = (

@@ -110,6 +110,7 @@ def serve(
 
 def address_of(bound: socket.socket) -> str:
     """Return the address of a bound socket, as a client writes it."""
-    host, port = bound.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    name: str = bound.getsockname()[0]
+    port: int = bound.getsockname()[1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

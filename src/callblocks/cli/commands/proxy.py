@@ -258,6 +258,7 @@ def _explain(operation: Operation, path: Path, reply: Path | None) -> None:
     import asyncio
 
     from callblocks.gateway.explain import explain
+    from callblocks.gateway.wire_table import all_wires
 
     text = reply.read_text("utf-8", "replace") if reply else None
-    sys.stdout.write(asyncio.run(explain(operation.pool, path.read_bytes(), text)))
+    sys.stdout.write(asyncio.run(explain(operation.pool, all_wires(), path.read_bytes(), text)))

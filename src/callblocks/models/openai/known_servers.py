@@ -30,8 +30,10 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
 
     `keys` are the variables that may have its key, the first that is set wins. `start` is the
     command that starts it, `get` the one that fetches a model, with NAME for the model's name.
-    `tokens_field` is the request field for the most tokens of a reply. `grammar_field` is the one
-    for a GBNF grammar, and `grammar_form` the other form in which it holds replies.
+    `tokens_field` is the request field for the most tokens of a reply, `key_header` the header that
+    takes the key as it is, and `headers` are sent with each request. `api` names what it speaks.
+    `grammar_field` is the field for a GBNF grammar, and `grammar_form` the other form in which the
+    server holds replies.
     """
 
     name: str
@@ -43,6 +45,9 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
     tokens_field: str = "max_tokens"
     grammar_field: str = ""
     grammar_form: GrammarForm = ""
+    api: str = "an OpenAI-compatible API"
+    key_header: str = ""
+    headers: dict[str, str] = {}
 
     def base_url(self, environment: Mapping[str, str]) -> str:
         """Return the address of the API; for Ollama as its own variable says."""
@@ -107,6 +112,15 @@ SERVERS: dict[str, KnownServer] = {
             about="OpenRouter",
             address="https://openrouter.ai/api/v1",
             keys=("OPENROUTER_API_KEY",),
+        ),
+        KnownServer(
+            name="anthropic",
+            about="Anthropic",
+            address="https://api.anthropic.com/v1",
+            keys=("ANTHROPIC_API_KEY",),
+            api="Anthropic's API",
+            key_header="x-api-key",
+            headers={"anthropic-version": "2023-06-01"},
         ),
     )
 }

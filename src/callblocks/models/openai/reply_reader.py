@@ -371,8 +371,9 @@ def _detail(details: Any, name: str) -> float:
 def _sampled(choice: WireChoice) -> tuple[SampledToken, ...]:
     """Return the tokens of a choice; none where their shape is unknown."""
     given = cast("dict[str, Any]", choice.logprobs) if isinstance(choice.logprobs, dict) else {}
-    content = _list(given.get("content"))
-    if content:
+    texts: list[Any]
+    logprobs: list[Any]
+    if content := _list(given.get("content")):
         rows = [cast("dict[str, Any]", row) for row in content if isinstance(row, dict)]
         texts = [row.get("token") for row in rows]
         logprobs = [row.get("logprob") for row in rows]

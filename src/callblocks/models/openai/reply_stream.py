@@ -36,12 +36,14 @@ from callblocks.models.openai.http_client import (
 from callblocks.models.openai.reply_reader import Chunk, ReplyReader, read_chunk
 
 __all__ = (
+    "WHOLE",
     "Arriving",
     "EventLines",
     "HttpStream",
     "ServerEvent",
     "ask",
     "may_pass",
+    "server_events",
     "wait_before",
 )
 
@@ -414,6 +416,25 @@ async def ask(
 
 async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chunk | None, None]:
     """Yield the chunks, and `None` where the server marks the end."""
+    async with aclosing(server_events(arriving, stream)) as events:
+        async for event in events:
+            if event.kind == WHOLE:
+                yield _object(event.data, stream.faults)
+                yield None
+                return
+            yield (chunk := _read(event, stream.faults))
+            if chunk is None:
+                return
+
+
+# The kind of an event that is the whole reply of a server that does not stream.
+WHOLE = "whole reply"
+
+
+async def server_events(
+    arriving: Arriving, stream: HttpStream
+) -> AsyncGenerator[ServerEvent, None]:
+    """Yield the events of a reply; a reply that is one JSON object is one event (`WHOLE`)."""
     # Leading blanks are skipped: some servers send line breaks to keep the connection alive.
     start = b""
     while not start and (piece := await arriving.piece()):
@@ -423,18 +444,15 @@ async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chun
         kind = arriving.kind or "of no type"
         raise stream.faults.unreadable(f"a page ({kind}) and no reply", _text(start))
     if start.startswith(b"{"):
-        yield _object(_text(await _whole(arriving, start, stream)), stream.faults)
-        yield None
+        yield ServerEvent(_text(await _whole(arriving, start, stream)), WHOLE)
         return
     lines = EventLines(stream.settings.line_limit, stream.faults.url)
     while start:
         for event in lines.feed(start):
-            yield (chunk := _read(event, stream.faults))
-            if chunk is None:
-                return
+            yield event
         start = await arriving.piece()
     for event in lines.close():
-        yield _read(event, stream.faults)
+        yield event
 
 
 async def _whole(arriving: Arriving, start: bytes, stream: HttpStream) -> bytes:
