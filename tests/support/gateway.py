@@ -57,15 +57,22 @@ def gateway(upstream: ScriptedUpstream, folder: Path, **settings: Any) -> Iterat
     file = folder / "gateway.toml"
     file.write_text(gateway_config(upstream, **settings), "utf-8")
     command = [sys.executable, "-m", "callblocks", "proxy", "--port", "0"]
-    with subprocess.Popen(
-        command,
-        env={**bare_environment(home), "CALLBLOCKS_GATEWAY": str(file), "PYTHONUNBUFFERED": "1"},
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=(folder / "stderr").open("wb"),
-        text=True,
-    ) as process:
+    with (
+        (folder / "stderr").open("wb") as stderr,
+        subprocess.Popen(
+            command,
+            env={
+                **bare_environment(home),
+                "CALLBLOCKS_GATEWAY": str(file),
+                "PYTHONUNBUFFERED": "1",
+            },
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        ) as process,
+    ):
         try:
             yield _address(process, folder)
         finally:
