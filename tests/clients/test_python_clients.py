@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, cast
 
 import anthropic
@@ -111,45 +113,60 @@ def _messages(url: str, model: str, streams: bool, tool: CommandTool) -> Iterato
             messages.append({"role": "user", "content": results})
 
 
-def _pydantic_ai(model: Callable[[str, str], Model]) -> Client:
+def _pydantic_ai(model: Callable[[str, str], AbstractAsyncContextManager[Model]]) -> Client:
     def ask(url: str, name: str, streams: bool, tool: CommandTool) -> Iterator[str]:
-        agent = pydantic_ai.Agent(model(url, name))
+        yield from asyncio.run(_agent_texts(model(url, name), streams, tool))
+
+    return ask
+
+
+async def _agent_texts(
+    opened: AbstractAsyncContextManager[Model], streams: bool, tool: CommandTool
+) -> list[str]:
+    async def read(_: Any, events: AsyncIterable[Any]) -> None:
+        async for _event in events:
+            pass
+
+    async with opened as model:
+        agent = pydantic_ai.Agent(model)
 
         @agent.tool_plain(name=NAME, description=DESCRIPTION)
         def run_command(command: str, lines: int) -> str:
             return tool.run({"command": command, "lines": lines})
 
-        async def events(_: Any, stream: Any) -> None:
-            async for _event in stream:
-                pass
-
-        result = agent.run_sync(QUESTION, event_stream_handler=events if streams else None)
-        for message in result.all_messages():
-            if message.kind == "response":
-                yield "".join(part.content for part in message.parts if part.part_kind == "text")
-
-    return ask
+        result = await agent.run(QUESTION, event_stream_handler=read if streams else None)
+    return [
+        "".join(part.content for part in message.parts if part.part_kind == "text")
+        for message in result.all_messages()
+        if message.kind == "response"
+    ]
 
 
-def _openai_provider(url: str) -> OpenAIProvider:
-    return OpenAIProvider(base_url=f"{url}/v1", api_key="none")
+@asynccontextmanager
+async def _chat_model(url: str, name: str) -> AsyncIterator[Model]:
+    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as client:
+        yield OpenAIChatModel(name, provider=OpenAIProvider(openai_client=client))
+
+
+@asynccontextmanager
+async def _responses_model(url: str, name: str) -> AsyncIterator[Model]:
+    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as client:
+        yield OpenAIResponsesModel(name, provider=OpenAIProvider(openai_client=client))
+
+
+@asynccontextmanager
+async def _messages_model(url: str, name: str) -> AsyncIterator[Model]:
+    async with anthropic.AsyncAnthropic(base_url=url, api_key="none") as client:
+        yield AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
 
 
 CLIENTS: dict[str, Client] = {
     "openai-chat": _chat,
     "openai-responses": _responses,
     "anthropic": _messages,
-    "pydantic-ai-chat": _pydantic_ai(
-        lambda url, name: OpenAIChatModel(name, provider=_openai_provider(url))
-    ),
-    "pydantic-ai-responses": _pydantic_ai(
-        lambda url, name: OpenAIResponsesModel(name, provider=_openai_provider(url))
-    ),
-    "pydantic-ai-messages": _pydantic_ai(
-        lambda url, name: AnthropicModel(
-            name, provider=AnthropicProvider(base_url=url, api_key="none")
-        )
-    ),
+    "pydantic-ai-chat": _pydantic_ai(_chat_model),
+    "pydantic-ai-responses": _pydantic_ai(_responses_model),
+    "pydantic-ai-messages": _pydantic_ai(_messages_model),
 }
 
 

@@ -36,7 +36,7 @@ __all__ = (
     "TITLE",
     "ScriptedUpstream",
     "cut",
-    "write_calls",
+    "write_reply",
 )
 
 DIALECTS = ("hermes", "qwen3_coder", "json-fence", "emoji-bracket", "tool-fence")
@@ -98,14 +98,15 @@ class ScriptedUpstream(ModelServer):
         if last and any(call.name in json.dumps(messages[last - 1]) for call in self.calls):
             # A client whose tool failed would be asked for ever.
             return f"No result: {recent[:400]}"
-        return LEAD + write_calls(str(body["model"]), *self.calls)
+        return write_reply(str(body["model"]), LEAD, *self.calls)
 
 
-def write_calls(dialect: str, *calls: Call) -> str:
-    """Return calls as text in a dialect, or each in a code fence of JSON."""
+def write_reply(dialect: str, *items: str | Call) -> str:
+    """Return prose and calls as text in a dialect; for `json-fence` each call is a fence."""
     if dialect == "json-fence":
-        return "".join(f"\n\n```json\n{_named(call)}\n```\n" for call in calls)
-    return dialects[dialect].write([*calls], [_spec(call) for call in calls])
+        return "".join(item if isinstance(item, str) else _fenced(item) for item in items)
+    specs = {item.name: _spec(item) for item in items if isinstance(item, Call)}
+    return dialects[dialect].write([*items], [*specs.values()])
 
 
 def cut(text: str, seed: int) -> Iterator[str]:
@@ -117,8 +118,9 @@ def cut(text: str, seed: int) -> Iterator[str]:
         at += size
 
 
-def _named(call: Call) -> str:
-    return json.dumps({"name": call.name, "arguments": call.input}, ensure_ascii=False)
+def _fenced(call: Call) -> str:
+    value = json.dumps({"name": call.name, "arguments": call.input}, ensure_ascii=False)
+    return f"\n\n```json\n{value}\n```\n"
 
 
 def _spec(call: Call) -> ToolSpec:
