@@ -55,7 +55,7 @@ def running_gateway(
     specs: Iterable[str] = ("scripted",),
     *,
     operation: Operation | None = None,
-    settings: AppSettings = AppSettings(),
+    settings: AppSettings | None = None,
     wires: Mapping[str, Wire] | None = None,
 ) -> Generator[RunningGateway, None, None]:
     """Serve on a free port, until the end of the block."""

@@ -32,6 +32,7 @@ from callblocks.gateway.access import (
     preflight_headers,
     shown_headers,
 )
+from callblocks.gateway.config import GatewayModel
 from callblocks.gateway.connection import Connection, Gone, encode_json, read_json
 from callblocks.gateway.conversation import conversation_of
 from callblocks.gateway.engine import reply
@@ -45,12 +46,19 @@ from callblocks.gateway.exchange import (
 )
 from callblocks.gateway.faults import fault_of
 from callblocks.gateway.keys import Client
-from callblocks.gateway.listings import model_entry, model_list, ollama_model, ollama_tags
 from callblocks.gateway.metrics import METRICS_TYPE
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.passing import pass_on
 from callblocks.gateway.pool import Backend, Route
 from callblocks.gateway.upstreams import Upstream
+from callblocks.gateway.wires.messages import MessagesWire
+from callblocks.gateway.wires.models_list import (
+    ListedModel,
+    anthropic_model,
+    list_models,
+    openai_model,
+)
+from callblocks.gateway.wires.ollama import VERSION, show, tags
 from callblocks.gateway.wires.wire import StreamWriter, Wire
 
 __all__ = ("AppSettings", "Engine", "GatewayApp")
@@ -62,8 +70,8 @@ Engine: TypeAlias = Callable[..., AsyncGenerator[ReplyEvent, None]]
 
 # Faults after which another upstream may do better. The others are the client's own.
 _OF_UPSTREAM = ("upstream", "overloaded", "timeout", "rate_limit", "internal", "not_found")
-# Characters of JSON that make a token, on average.
-_CHARACTERS_A_TOKEN = 4
+# Clients sort by it; the gateway does not know when a model was made.
+_CREATED = 1_700_000_000
 
 
 class AppSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,12 +108,12 @@ class GatewayApp:
         self,
         operation: Operation,
         wires: Mapping[str, Wire],
-        settings: AppSettings = AppSettings(),
+        settings: AppSettings | None = None,
         engine: Engine = reply,
     ) -> None:
         self._operation = operation
         self._wires = wires
-        self._settings = settings
+        self._settings = settings or AppSettings()
         self._engine = engine
         get, post = self._get_routes(), self._post_routes()
         self._routes = {**{("GET", path): run for path, run in get.items()}}
@@ -289,13 +297,18 @@ class GatewayApp:
         """
         conversation = conversation_of(asked.request, asked.client.name)
         *others, last = asked.route.order(conversation)
+        record = self._operation.record
         for backend in (*others, last):
             try:
                 async with self._opened(backend, asked, conversation) as upstream:
+                    kept: list[ReplyEvent] = []
                     async with aclosing(self._from(upstream, asked)) as events:
                         async for event in events:
+                            if record.wants():
+                                kept.append(event)
                             yield event
                 backend.connection.worked()
+                record.replied(asked.request, conversation, kept)
                 return
             except ModelError as error:
                 fault = fault_of(error)
@@ -312,7 +325,7 @@ class GatewayApp:
         """Open an upstream for one reply, and note what goes through it."""
         with backend.connection.held():
             upstream = await backend.upstream()
-            yield upstream
+            yield self._operation.record.tapped(upstream, asked.request, conversation)
 
     async def _from(self, upstream: Upstream, asked: _Asked) -> AsyncGenerator[ReplyEvent, None]:
         metrics, model = self._operation.metrics, asked.route.model.name
@@ -390,23 +403,24 @@ class GatewayApp:
         self._operation.clients.find(connection.headers)
         body = await self._body(connection)
         # It is read as a request, so that what is none is refused as there.
-        request = self._wires["messages"].read({"max_tokens": 1, **body}, connection.headers)
+        wire = MessagesWire()
+        request = wire.read({"max_tokens": 1, **body}, connection.headers)
         self._operation.pool.route(request.model)
-        parts = {name: body.get(name) for name in ("system", "messages", "tools")}
-        count = len(encode_json(parts)) // _CHARACTERS_A_TOKEN + 1
-        await self._json(connection, {"input_tokens": count})
+        await self._json(connection, wire.count(request))
 
     async def _models(self, connection: Connection, path: str, id: str) -> None:
-        await self._json(connection, model_list(self._offered(connection)))
+        await self._json(connection, list_models(self._offered(connection), connection.headers))
 
     async def _model(self, connection: Connection, name: str) -> None:
-        offered = {known for known, _ in self._offered(connection)}
-        if name not in offered:
+        model = next((one for one in self._offered(connection) if one.name == name), None)
+        if model is None:
             raise GatewayFault("not_found", f"no model {name[:120]!r}", code="model_not_found")
-        await self._json(connection, model_entry(name))
+        is_anthropic = "anthropic-version" in connection.headers
+        shown = anthropic_model(model) if is_anthropic else openai_model(model)
+        await self._json(connection, shown)
 
     async def _tags(self, connection: Connection, path: str, id: str) -> None:
-        await self._json(connection, ollama_tags(self._offered(connection)))
+        await self._json(connection, tags(self._offered(connection)))
 
     async def _show(self, connection: Connection, path: str, id: str) -> None:
         self._operation.clients.find(connection.headers)
@@ -415,16 +429,16 @@ class GatewayApp:
         if not isinstance(name, str):
             raise GatewayFault("invalid_request", "model is missing", field="model")
         route = self._operation.pool.route(name)
-        await self._json(connection, ollama_model(name, route.model))
+        await self._json(connection, show(_listed(name, route.model)))
 
-    def _offered(self, connection: Connection) -> list[tuple[str, Any]]:
+    def _offered(self, connection: Connection) -> list[ListedModel]:
         client = self._operation.clients.find(connection.headers)
         names = self._operation.config.names()
-        return [(name, model) for name, model in names if client.may_see(model.name)]
+        return [_listed(name, model) for name, model in names if client.may_see(model.name)]
 
     async def _version(self, connection: Connection, path: str, id: str) -> None:
         # Clients of Ollama ask whether it is new enough.
-        await self._json(connection, {"version": "0.30.0", "callblocks": __version__})
+        await self._json(connection, {"version": VERSION, "callblocks": __version__})
 
     async def _hello(self, connection: Connection, path: str, id: str) -> None:
         await connection.answer(200, b"callblocks gateway\n", "text/plain; charset=utf-8", [])
@@ -452,6 +466,12 @@ class GatewayApp:
 
 
 _Run: TypeAlias = Callable[[Connection, str, str], Awaitable[None]]
+
+
+def _listed(name: str, model: GatewayModel) -> ListedModel:
+    """Return a model as it is listed: a reply must fit into the smallest of its upstreams."""
+    contexts = [one.entry.context for one in model.upstreams if one.entry.context]
+    return ListedModel(name=name, created=_CREATED, context=min(contexts, default=None))
 
 
 class _MethodFault(GatewayFault):

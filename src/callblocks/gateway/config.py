@@ -33,7 +33,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from callblocks.core.errors import BadPolicy, CallerError
+from callblocks.core.errors import CallerError
 from callblocks.core.text import brief
 from callblocks.core.toml_text import parse_toml
 from callblocks.gateway.firewall import Rewrite
@@ -119,9 +119,10 @@ class ClientEntry(msgspec.Struct, frozen=True, kw_only=True):
 class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a gateway offers, to whom, and what it keeps.
 
-    `policy` is the file of the firewall, `rewrites` are its changes of calls, `store` the folder of the timelines and `rollouts` the
-    file of the replies; "" for none. `origins` are pages that may ask, `hosts` further names of
-    this server. `path` is the place of the file, "" where there is none.
+    `policy` is the file of the firewall, `rewrites` are its changes of calls, `store` the folder of
+    the timelines and `rollouts` the file of the replies; "" for none. `origins` are pages that may
+    ask, `hosts` further names of this server. `path` is the place of the file, "" where there is
+    none.
     """
 
     models: dict[str, GatewayModel] = {}
@@ -339,10 +340,7 @@ def _rewrites(found: list[Any]) -> Iterator[Rewrite]:
             raise CallerError(f"{where}: is not a table; write [[rewrite]] and its keys below")
         known = ("tool", "argument", "pattern", "with", "because")
         check_keys(where, cast("_Table", table), known)
-        try:
-            yield _convert(where, cast("_Table", table), Rewrite)
-        except BadPolicy as error:
-            raise CallerError(f"{where}: {error}") from error
+        yield _convert(where, cast("_Table", table), Rewrite)
 
 
 def _check_aliases(models: Mapping[str, GatewayModel]) -> None:
@@ -399,4 +397,5 @@ def _convert(where: str, table: _Table, kind: type[Any]) -> Any:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
         said, _, place = str(error).partition(" - at `$.")
-        raise CallerError(f"{where}, {place.strip('`') or kind.__name__}: {said}") from None
+        key = f", {place.strip('`')}" if place else ""
+        raise CallerError(f"{where}{key}: {said}") from None

@@ -1,6 +1,6 @@
 """Model servers that run on this machine, found at their usual ports.
 
-    found = discover()      [Found(server="ollama", url="http://127.0.0.1:11434/v1", models=("qwen3",))]
+    discover()      [Found("ollama", "Ollama", "http://127.0.0.1:11434/v1", ("qwen3",))]
 
 Every known server of this machine is asked for its models at once, with a second for the answer.
 The ports are those of `known_servers`; Ollama's is that of OLLAMA_HOST where it is set, and only if

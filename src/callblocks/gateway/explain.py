@@ -23,7 +23,7 @@ from callblocks.gateway.pool import Pool
 from callblocks.gateway.upstreams import Upstream
 from callblocks.gateway.wires.wire import Wire
 from callblocks.models.model import Request, mode_of
-from callblocks.parser import parse
+from callblocks.parsing.dialect import Parsed
 
 __all__ = ("explain", "playground_link", "wire_of_body")
 
@@ -46,7 +46,7 @@ async def explain(
         prompt = prompt_of(request, upstream, mode_of(upstream.model))
         lines = list(_prompt_lines(request, upstream, prompt))
         if reply is not None:
-            lines += _reply_lines(request, prompt, reply)
+            lines += _reply_lines(prompt, reply)
     finally:
         await pool.close()
     return "".join(f"{line}\n" for line in lines)
@@ -56,8 +56,8 @@ def wire_of_body(body: Mapping[str, Any]) -> str:
     """Return the wire that a body is of, by the fields that only that wire has."""
     if "input" in body or "instructions" in body:
         return "responses"
-    tools = body.get("tools")
-    first = tools[0] if isinstance(tools, list) and tools else None
+    tools: Any = body.get("tools")
+    first: Any = tools[0] if isinstance(tools, list) and tools else None
     is_message = "system" in body or (isinstance(first, dict) and "input_schema" in first)
     if is_message or "stop_sequences" in body or "anthropic_version" in body:
         return "messages"
@@ -96,14 +96,14 @@ def _prompt_lines(
             yield f"[call {call.id}] {call.name} {json_text(call.input)}"
 
 
-def _reply_lines(request: GatewayRequest, prompt: ModelPrompt, reply: str) -> Iterator[str]:
+def _reply_lines(prompt: ModelPrompt, reply: str) -> Iterator[str]:
     dialect = prompt.dialect.name if prompt.dialect else "auto"
-    read = parse(reply, dialect="auto", tools=request.tools or None, in_code_fences=True)
+    read = Parsed(prompt.parser.feed(reply) + prompt.parser.close())
     yield "\n--- the reply, as it is read ---"
     for call in read.calls:
         yield f"call: {call.name} {json_text(call.input)}  ({call.dialect}, {_span(call.span)})"
     for problem in read.problems:
-        yield f"problem: {problem.code}: {problem.message}"
+        yield f"problem: {problem.code}: {problem.detail}"
     if not read.calls:
         yield "no call"
     yield f"text: {json_text(read.text)}"

@@ -33,8 +33,8 @@ class Client:
         self._clock = clock
         self._since = clock()
         self._requests = float(entry.requests_per_minute or 0)
-        self._day = 0
-        self._tokens = 0
+        self._day: int = 0
+        self._tokens: int = 0
         self.streams = 0
 
     def check_model(self, model: str) -> None:

@@ -170,9 +170,11 @@ def _tell(operation: Operation, source: _Source, address: str, has_key: bool) ->
     from callblocks.views.rows import visible_line
 
     config = operation.config
-    lines = [address]
-    for one in source.found or ():
-        lines.append(f"found {one.about} at {one.url}: {listed(one.models) or 'no model'}")
+    found = (
+        f"found {one.about} at {one.url}: {listed(one.models) or 'no model'}"
+        for one in source.found or ()
+    )
+    lines = [address, *found]
     names = list(config.models)
     first = config.default or (names[0] if names else "")
     lines.append(f"models: {listed(names)}; any other name is {first}")

@@ -379,7 +379,8 @@ def _sampled(choice: WireChoice) -> tuple[SampledToken, ...]:
         logprobs = [row.get("logprob") for row in rows]
         ids = _list(choice.token_ids) or [row.get("id") for row in rows]
     else:
-        texts, logprobs = _list(given.get("tokens")), _list(given.get("token_logprobs"))
+        texts = _list(given.get("tokens"))
+        logprobs = _list(given.get("token_logprobs"))
         ids = _list(choice.token_ids)
     count = max(len(texts), len(ids))
     columns = [_padded(one, count) for one in (texts, ids, logprobs)]
