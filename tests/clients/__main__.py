@@ -58,7 +58,7 @@ def main(names: Sequence[str]) -> int:
         with gateway(upstream, folder) as url:
             for agent in AGENTS:
                 if not names or agent.name in names:
-                    modules = _install_npm(agent.package, agent.version)
+                    modules = install_npm(agent.package, agent.version)
                     rows.append(_agent(agent, modules, url, upstream, folder))
                     _say(rows[-1])
             for package, version, wire, name in FRAMEWORKS:
@@ -122,7 +122,7 @@ def _framework(
     return Row(package, version, wire, passed, "framework")
 
 
-def _install_npm(package: str, version: str) -> Path:
+def install_npm(package: str, version: str) -> Path:
     """Install a package where it is missing; return its folder of modules."""
     folder = CACHE / package.lstrip("@").replace("/", "-")
     modules = folder / "node_modules"

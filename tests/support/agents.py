@@ -113,7 +113,7 @@ AGENTS = (
         program=".bin/claude",
         words=("-p", _QUESTION, "--allowedTools", "Bash"),
         tool="Bash",
-        input={"command": COMMAND, "description": "Print a word"},
+        input={"command": COMMAND},
         variables={
             "ANTHROPIC_BASE_URL": "{url}",
             "ANTHROPIC_AUTH_TOKEN": "none",
