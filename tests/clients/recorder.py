@@ -1,7 +1,7 @@
 """Record what Codex and Claude Code ask: `PYTHONPATH=tests python -m clients.recorder`.
 
-Their requests pass a recorder before the gateway. What is kept of them, in `recorded/`, says nothing
-of the machine, and long texts are cut short: it is their shape that a gateway must take.
+Their requests pass a recorder before the gateway. What is kept of them, in `recorded/`, says
+nothing of the machine, and long texts are cut short: it is their shape that a gateway must take.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def main() -> None:
                     run_agent(agent, modules, recorder, "hermes", folder / agent.name / "home")
                 for number, request in enumerate(kept, 1):
                     name = f"{agent.name.lower().replace(' ', '-')}-{number}.json"
-                    text = json.dumps(_cleaned(request), indent=1, ensure_ascii=False)
+                    cleaned = {**request, "body": _cleaned(request["body"])}
+                    text = json.dumps(cleaned, indent=1, ensure_ascii=False)
                     (FOLDER / name).write_text(f"{text}\n", "utf-8")
 
 
