@@ -29,6 +29,9 @@ SCHEMA: dict[str, Any] = {
 }
 QUESTION = "Run it."
 
+# It would fetch a list of prices.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+
 inputs: list[dict[str, Any]] = []
 
 

@@ -12,7 +12,21 @@ from support.fork_server import serving
 from support.pages import PAGES, ROOT, code_blocks
 
 README = ROOT / "README.md"
-LANGUAGES = {"python", "console", "text", "sh", "markdown", "json", "toml", "js", "html", "nginx"}
+LANGUAGES = {
+    "python",
+    "console",
+    "text",
+    "sh",
+    "markdown",
+    "json",
+    "toml",
+    "yaml",
+    "js",
+    "html",
+    "nginx",
+}
+# `py` is Python that needs a gateway: test_client_pages.py runs it.
+LANGUAGES |= {"py"}
 
 
 @pytest.fixture(scope="module")
