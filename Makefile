@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests base dist conformance test-llm check format screens pictures docs site bench fuzz mutate clean
+.PHONY: help setup run test tests base dist conformance test-llm test-clients check format screens pictures docs site bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -52,6 +52,9 @@ conformance: $(READY) ## read the cases of other parsers, where ../shared/vector
 
 test-llm: $(LLM_READY) ## have two small real models call tools (1.1 GB are downloaded once)
 	@$(BIN)/python -m pytest tests/llm/smollm2.py tests/llm/qwen.py
+
+test-clients: $(READY) ## have Codex, Claude Code and others talk through the gateway (3 GB are downloaded once)
+	@PYTHONPATH=tests $(BIN)/python -m clients
 
 check: $(READY) ## check format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }

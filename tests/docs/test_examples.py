@@ -12,7 +12,9 @@ from support.fork_server import serving
 from support.pages import PAGES, ROOT, code_blocks
 
 README = ROOT / "README.md"
-LANGUAGES = {"python", "console", "text", "sh", "markdown", "json", "toml", "js", "html", "nginx"}
+# `py` is Python that needs a gateway: test_client_pages.py runs it.
+SHOWN = {"sh", "markdown", "json", "toml", "yaml", "js", "html", "nginx", "py"}
+LANGUAGES = {"python", "console", "text"} | SHOWN
 
 
 @pytest.fixture(scope="module")

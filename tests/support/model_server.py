@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import threading
 from collections import deque
@@ -248,6 +249,9 @@ def _types() -> dict[str, pydantic.TypeAdapter[Any]]:
 def _problems(asked: Asked, extras: frozenset[str]) -> Iterator[str]:
     """Why the published types do not allow a request: what is wrong, and what they do not know."""
     path = asked.path.partition("?")[0]
+    if path == "/v1/messages":
+        yield from _message_problems(asked)
+        return
     if path not in _types():
         yield f"no such path: {path}"
         return
@@ -260,6 +264,41 @@ def _problems(asked: Asked, extras: frozenset[str]) -> Iterator[str]:
     # What the types do not know is left out of what they give.
     if known != body:
         yield f"unknown fields: {body} is read as {known}"
+
+
+# The fields that Anthropic's API takes of those that a request may have; it refuses all others.
+_OF_MESSAGES = frozenset(
+    (
+        *("model", "max_tokens", "messages", "system", "stream", "temperature", "stop_sequences"),
+        *("tools", "tool_choice", "top_p", "top_k", "thinking", "metadata", "service_tier"),
+        "output_config",
+    )
+)
+
+
+def _message_problems(asked: Asked) -> Iterator[str]:
+    """Why Anthropic's API does not allow a request, as its reference says."""
+    body = asked.body
+    if more := set(body) - _OF_MESSAGES:
+        yield f"{', '.join(sorted(more))}: Extra inputs are not permitted"
+    if not isinstance(body.get("max_tokens"), int) or body["max_tokens"] < 1:
+        yield "max_tokens: Field required"
+    if "anthropic-version" not in asked.headers:
+        yield "anthropic-version: header is required"
+    roles = [message["role"] for message in body.get("messages", ())]
+    if not roles or roles[0] != "user" or set(roles) - {"user", "assistant"}:
+        yield f"messages: the roles are {roles}"
+    if any(one == other for one, other in itertools.pairwise(roles)):
+        yield f"messages: roles must alternate, they are {roles}"
+    known: set[str] = set()
+    for message in body.get("messages", ()):
+        parts = message["content"] if isinstance(message["content"], list) else []
+        results = {one["tool_use_id"] for one in parts if one["type"] == "tool_result"}
+        if results != known:
+            yield f"messages: tool_use ids {known} were found with the tool_result blocks {results}"
+        known = {one["id"] for one in parts if one["type"] == "tool_use"}
+        if any(one["type"] == "text" and not one["text"].strip() for one in parts):
+            yield "messages: text content blocks must contain non-whitespace text"
 
 
 def _plain(value: Any) -> Any:

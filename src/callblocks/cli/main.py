@@ -123,6 +123,10 @@ COMMANDS = {
     "run": ("callblocks.cli.commands.run", "Run the calls in a text, as far as a policy allows."),
     "chat": ("callblocks.cli.commands.chat", "Talk with a model that calls tools."),
     "serve": ("callblocks.cli.commands.serve", "Serve chats and timelines over HTTP."),
+    "proxy": (
+        "callblocks.cli.commands.proxy",
+        "Give any model native tool calls, for any client.",
+    ),
     "demo": ("callblocks.cli.commands.demo", "Open a page with a sample to try, offline."),
     "models": (
         "callblocks.cli.commands.models",
@@ -157,6 +161,7 @@ EXTRAS = {
     "models list": "chat",
     "models test": "chat",
     "serve": "server",
+    "proxy": "server",
     "demo": "office,server",
     "workspace": "office",
     "workspace connect": "google",

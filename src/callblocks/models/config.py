@@ -50,10 +50,14 @@ __all__ = (
     "ModelEntry",
     "NamedModel",
     "Overrides",
+    "check_keys",
     "config_path",
+    "open_entry",
     "open_named",
     "parse_config",
+    "parse_entry",
     "read_config",
+    "read_text",
 )
 
 # The most bytes of the file.
@@ -143,11 +147,15 @@ NO_CONFIG = Config()
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a command about how a model is asked; they override the file."""
+    """Options of a command about how a model is asked; they override the file.
+
+    `tries` is how often a request without an answer is sent in all.
+    """
 
     mode: CallMode | None = None
     temperature: float | None = None
     max_tokens: int | None = None
+    tries: int | None = None
 
     @property
     def named(self) -> str:
@@ -183,17 +191,23 @@ def open_named(
         if not is_form(spec):
             raise unknown_model(spec, config.models)
         return NamedModel(model=_open(spec, EndpointSettings(), overrides), spec=spec)
+    return open_entry(entry, spec, config.where(spec), overrides)
+
+
+def open_entry(
+    entry: ModelEntry, name: str, where: str, overrides: Overrides = NO_OVERRIDES
+) -> NamedModel:
+    """Open a model of a file; `where` is its place there, for a message."""
     try:
         model = _open(entry.address, _asked(entry, entry.settings()), overrides)
     except CallerError as error:
-        raise CallerError(f"{config.where(spec)}: {error}") from error
+        raise CallerError(f"{where}: {error}") from error
     except ModelError as error:
-        words = f"{config.where(spec)}: {error.message}"
-        raise ModelError(error.code, words, **error.details) from error
+        raise ModelError(error.code, f"{where}: {error.message}", **error.details) from error
     return NamedModel(
         model=model,
         spec=entry.address,
-        name=spec,
+        name=name,
         dialect=entry.dialect,
         system=entry.system,
     )
@@ -218,20 +232,30 @@ def read_config() -> Config:
     path = config_path()
     if path is None:
         return NO_CONFIG
+    named_by = VARIABLE if os.environ.get(VARIABLE) else ""
+    text = read_text(path, named_by)
+    return NO_CONFIG if text is None else parse_config(text, os.fspath(path))
+
+
+def read_text(path: Path, named_by: str = "") -> str | None:
+    """Return the text of a config file; `None` where there is none and nothing names it.
+
+    `named_by` is the variable or the option that names the file, for a message.
+    """
     name = os.fspath(path)
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
-        if os.environ.get(VARIABLE):
-            raise CallerError(f"{name}: {error.strerror}; {VARIABLE} names it") from error
-        return NO_CONFIG
+        if named_by:
+            raise CallerError(f"{name}: {error.strerror}; {named_by} names it") from error
+        return None
     except OSError as error:
         raise CallerError(f"{name}: cannot be read: {error.strerror}") from error
     if len(content) > LARGEST:
         raise CallerError(f"{name}: larger than {LARGEST} bytes, which no config is")
     try:
-        return parse_config(content.decode("utf-8-sig"), name)
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         words = f"{error.reason} at byte {error.start}"
         raise CallerError(f"{name}: not UTF-8 text: {words}") from error
@@ -243,12 +267,12 @@ def parse_config(text: str, path: str = "") -> Config:
 
 
 def _config(found: _Table, path: str) -> Config:
-    _check_keys("", found, _FILE)
+    check_keys("", found, _FILE)
     for key, kind in _FILE.items():
         if key in found and type(found[key]) is not kind:
             raise CallerError(f"{key}: is not {'a table' if kind is dict else 'a text'}")
     tables = cast("dict[str, Any]", found.get("models", {}))
-    models = {name: _entry(name, table) for name, table in tables.items()}
+    models = {name: parse_entry(name, table) for name, table in tables.items()}
     default = cast("str", found.get("default", ""))
     if default and default not in models:
         _check_default(default, models)
@@ -261,7 +285,11 @@ def _check_default(default: str, models: Iterable[str]) -> None:
         raise CallerError(f"default: {unknown_model(default, models)}")
 
 
-def _entry(name: str, found: object) -> ModelEntry:
+def parse_entry(name: str, found: object, beside: Iterable[str] = ()) -> ModelEntry:
+    """Return the model of a table; `beside` are keys that a table like this has besides.
+
+    The caller has taken those keys out: they are only named in messages.
+    """
     where = f"models.{name}"
     if not _NAME.fullmatch(name) or not name.isprintable():
         raise CallerError(f"models: {brief(name)} cannot name a model; it has no blank and no #")
@@ -276,7 +304,7 @@ def _entry(name: str, found: object) -> ModelEntry:
                 f"{where}, {key}: no key stands in this file; put it into an environment variable "
                 'and name that: key_env = "NAME_OF_THE_VARIABLE"'
             )
-    _check_keys(where, table, ModelEntry.__struct_fields__)
+    check_keys(where, table, (*ModelEntry.__struct_fields__, *beside))
     try:
         entry = msgspec.convert(table, ModelEntry)
     except msgspec.ValidationError as error:
@@ -285,7 +313,8 @@ def _entry(name: str, found: object) -> ModelEntry:
     return entry
 
 
-def _check_keys(where: str, table: _Table, known: Iterable[str]) -> None:
+def check_keys(where: str, table: _Table, known: Iterable[str]) -> None:
+    """Refuse a key that is none of the known ones; suggest the one that was meant."""
     for key in table:
         if key not in known:
             near = close_to(key, known)
@@ -363,6 +392,8 @@ def _open(spec: str, settings: EndpointSettings, overrides: Overrides) -> Model:
         return model
     if overrides.mode is not None:
         settings = msgspec.structs.replace(settings, mode=overrides.mode)
+    if overrides.tries is not None:
+        settings = msgspec.structs.replace(settings, tries=overrides.tries)
     return open_model(spec, _with(settings, overrides.temperature, overrides.max_tokens, spec))
 
 

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 from callblocks.core.blocks import ESCAPE, text_of
 from callblocks.core.errors import ModelError
 from callblocks.models.model import Message, Piece, Request, Spoken, Stopped, Usage
+from callblocks.models.openai.known_servers import GrammarForm
 
 __all__ = (
     "CONTEXT",
@@ -143,6 +144,7 @@ class LocalModel:
     """
 
     writes_results = False
+    grammar_form: GrammarForm = "gbnf"
 
     def __init__(
         self, path: Path, *, name: str = "", context: int = CONTEXT, threads: int | None = None

@@ -10,7 +10,7 @@ A model that cannot be reached, stalls or breaks raises `ModelError` with a code
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
@@ -31,6 +31,8 @@ __all__ = (
     "Piece",
     "Request",
     "Role",
+    "Sampled",
+    "SampledToken",
     "Scenario",
     "Spoken",
     "Stopped",
@@ -80,7 +82,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     dialect of the turn. `grammar` constrains the reply to a GBNF grammar, where a model can do
     that. `chat` names the conversation. `tools` go to the server in the API's own form; where there
     are none, the prompt teaches them or the model has none. `temperature` is for a model behind an
-    address whose settings name none.
+    address whose settings name none. `extra` are more fields of the body for such a model
+    (`{"top_p": 0.9}`); the settings' own have precedence.
     """
 
     messages: tuple[Message, ...]
@@ -95,6 +98,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     scenario: str = ""
     translate: Callable[[str], str] | None = None
     tools: tuple[ToolSpec, ...] = ()
+    extra: dict[str, Any] = {}
 
 
 class Spoken(msgspec.Struct, frozen=True):
@@ -135,10 +139,33 @@ class ToolsUnheard(msgspec.Struct, frozen=True):
 
 # Counts are the server's own; they are missing where a server sends none.
 class Usage(msgspec.Struct, frozen=True):
-    """The cost of the reply, in tokens."""
+    """The cost of the reply, in tokens.
+
+    `tokens_cached` are those of `tokens_in` that came from a cache, and `tokens_reasoning` those of
+    `tokens_out` that are reasoning.
+    """
 
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cached: int = 0
+    tokens_reasoning: int = 0
+
+
+class SampledToken(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A token that the model chose: its text, its id and the logarithm of its probability."""
+
+    text: str = ""
+    id: int | None = None
+    logprob: float | None = None
+
+
+class Sampled(msgspec.Struct, frozen=True):
+    """Tokens of the reply, from a server that was asked for them (`logprobs`) and gives them.
+
+    Their text is that of other pieces; whoever only reads the reply ignores them.
+    """
+
+    tokens: tuple[SampledToken, ...]
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -149,7 +176,7 @@ class Stopped(msgspec.Struct, frozen=True):
     reason: str
 
 
-Piece: TypeAlias = Spoken | Thinking | NativeDelta | Usage | ToolsUnheard | Stopped
+Piece: TypeAlias = Spoken | Thinking | NativeDelta | Usage | ToolsUnheard | Sampled | Stopped
 
 
 class Model(Protocol):

@@ -6,8 +6,11 @@
     llama.cpp:MODEL                        llama-server of llama.cpp, at port 8080
     lmstudio:MODEL                         LM Studio, at port 1234
     vllm:MODEL                             vLLM, at port 8000
+    sglang:MODEL                           SGLang, at port 30000
     openai:MODEL                           OpenAI, with the key in OPENAI_API_KEY
     openrouter:MODEL                       OpenRouter, with the key in OPENROUTER_API_KEY
+    anthropic:MODEL                        Anthropic, with the key in ANTHROPIC_API_KEY
+    anthropic:http://HOST#MODEL            the same API at another address
     http://HOST/v1#MODEL                   a chat completions API (or https)
     completion:http://HOST/v1#MODEL        a plain completions API, prompted as ChatML
     completion:FORMAT:http://HOST/v1#MODEL   the same in another format: llama3, mistral, plain
@@ -55,6 +58,7 @@ MODEL_FORMS = (
     "scripted",
     "scripted:FOLDER",
     *(f"{name}:MODEL" for name in SERVERS),
+    "anthropic:http://HOST#MODEL",
     "http://HOST/v1#MODEL",
     "completion:http://HOST/v1#MODEL",
     "completion:FORMAT:http://HOST/v1#MODEL",
@@ -63,6 +67,7 @@ MODEL_FORMS = (
 )
 
 _SCHEMES = ("http://", "https://")
+_ANTHROPIC = "anthropic"
 _ADDRESS_KEYS = (ANY_KEY, "OPENAI_API_KEY")
 
 
@@ -113,17 +118,26 @@ def locate(
 
     own = settings or EndpointSettings()
     kind, _, rest = spec.partition(":")
-    if server := SERVERS.get(kind):
+    server = SERVERS.get(kind)
+    if server and kind == _ANTHROPIC and rest.startswith(_SCHEMES):
+        address, _, model = rest.partition("#")
+        base_url = _with_version(address)
+        server = msgspec.structs.replace(server, keys=(ANY_KEY, *server.keys))
+    elif server:
         base_url, model = server.base_url(environment), rest
-        # Only where the person did not choose another field.
-        if own.tokens_field == EndpointSettings().tokens_field:
-            own = msgspec.structs.replace(own, tokens_field=server.tokens_field)
     else:
-        server, address = None, _split_format(spec)[1]
-        base_url, _, model = address.partition("#")
+        base_url, _, model = _split_format(spec)[1].partition("#")
+    # Only where the person did not choose another field.
+    if server and own.tokens_field == EndpointSettings().tokens_field:
+        own = msgspec.structs.replace(own, tokens_field=server.tokens_field)
+    if server and not own.grammar_field:
+        own = msgspec.structs.replace(own, grammar_field=server.grammar_field)
     if own.key is None:
         key, hint = _environment_key(base_url, server, environment)
         own = msgspec.structs.replace(own, key=key, key_hint=hint)
+    if server:
+        headers = {**server.headers, **own.headers}
+        own = msgspec.structs.replace(own, headers=headers, key_header=server.key_header)
     return msgspec.structs.replace(
         own, base_url=base_url, model=model or own.model, server=server.name if server else ""
     )
@@ -153,7 +167,10 @@ def _endpoint(spec: str, settings: EndpointSettings | None) -> Model:
         located = msgspec.structs.replace(located, model=_only_model(located))
     if spec.startswith("completion:"):
         return CompletionEndpoint(located, _split_format(spec)[0])
+    if located.server == _ANTHROPIC:
+        from callblocks.models.anthropic.messages import MessagesEndpoint
 
+        return MessagesEndpoint(located)
     return ChatEndpoint(located)
 
 
@@ -187,6 +204,12 @@ def _split_format(spec: str) -> tuple[str, str]:
     if not rest.startswith(_SCHEMES):
         raise unknown_model(spec)
     return format, rest
+
+
+def _with_version(address: str) -> str:
+    """Return the base URL of an address of Anthropic's API, which people write without /v1."""
+    address = address.rstrip("/")
+    return address if address.endswith("/v1") else f"{address}/v1"
 
 
 def _local(path: str, context: int | None) -> Model:

@@ -191,6 +191,7 @@ class Engine(ParseState):
         )
         inner.tools, inner.tool_names, inner.ids = self.tools, self.tool_names, Ids(self.ids)
         inner.calls, inner.scan.base = self.calls, self.scan.offset
+        inner.call_dialects = self.call_dialects
         inner.said = inner.scan.base
         return inner
 

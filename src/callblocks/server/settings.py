@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 import secrets
-from ipaddress import IPv6Address, ip_address
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from callblocks.core.errors import CallerError, ToolError
+from callblocks.core.hosts import host_of, is_loopback
 from callblocks.core.text import brief
 from callblocks.core.urls import read_host
 
@@ -38,8 +38,7 @@ __all__ = (
 
 # --- Loopback names, and the public URLs that a proxy has for this server ---
 #
-#     127.0.0.1  127.8.9.1  ::1  [::1]  localhost  LOCALHOST.    loopback
-#     0.0.0.0  ::  192.168.0.2  example.com  localhost.example   not loopback
+# `callblocks.core.hosts` says which names are loopback.
 #
 #     https://chat.example  http://[2001:db8::1]:8080/           public URLs
 #     https://example.com/chat                                   refused: it has a path
@@ -49,20 +48,6 @@ __all__ = (
 _PUBLIC = re.compile(r"(?i:(https?))://(\[[^\]\s]+\]|[^\[\]/?#@:\s]+)(?::([0-9]{1,5}))?/?")
 _PORTS = {"http": 80, "https": 443}
 _LAST_PORT = 65535
-_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a name or an address means this machine, whoever resolves it."""
-    name = host.strip("[]").removesuffix(".").lower()
-    if name == "localhost":
-        return True
-    try:
-        address = ip_address(name)
-    except ValueError:
-        return False
-    inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (inner or address).is_loopback
 
 
 class PublicUrl(NamedTuple):
@@ -97,12 +82,6 @@ def name_of(host: str) -> str:
         return read_host(host)
     except ToolError:
         return ""
-
-
-def host_of(header: str) -> str | None:
-    """The host in a `Host` header, without its port; None where it is no such header."""
-    found = _HOST.fullmatch(header)
-    return found[1] if found else None
 
 
 # --- The settings, and the checks before a server starts ---

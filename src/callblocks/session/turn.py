@@ -22,6 +22,7 @@ from callblocks.models.model import (
     NativeDelta,
     Piece,
     Request,
+    Sampled,
     Spoken,
     Stopped,
     Thinking,
@@ -423,6 +424,8 @@ class TurnRun:
                 reply.is_unheard = True
             case Stopped(reason=reason):
                 reply.end(reason)
+            case Sampled():
+                pass
             case Usage(tokens_in=asked, tokens_out=said):
                 self.usage = Usage(self.usage.tokens_in + asked, self.usage.tokens_out + said)
 

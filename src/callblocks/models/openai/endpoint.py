@@ -46,6 +46,8 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
     go over the wire, see `CallMode`; a plain completions API has `text` only. `context` is how
     many tokens the model takes in and writes together, where that is known.
 
+    `key_header` is the header that takes the key as it is; "" is `Authorization: Bearer …`.
+
     `server` names the known server behind the address (`ollama`), and `key_hint` says where the
     key comes from: errors that a person can mend by either say so.
 
@@ -64,6 +66,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
     tokens_field: str = "max_tokens"
     mode: CallMode = "auto"
     context: int | None = None
+    key_header: str = ""
     server: str = ""
     key_hint: str = ""
     connect_seconds: float = 10.0

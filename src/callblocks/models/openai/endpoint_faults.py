@@ -232,9 +232,10 @@ class Faults:
         """Return the error for data that is no reply."""
         words = self.short(words_of(text))
         said = f": {words}" if words else ""
+        known = SERVERS.get(self._settings.server)
+        api = known.api if known else "an OpenAI-compatible API"
         return self.error(
-            "model_broken",
-            f"sent {problem}{said}; check that the address is that of an OpenAI-compatible API",
+            "model_broken", f"sent {problem}{said}; check that the address is that of {api}"
         )
 
     def short(self, text: str) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
@@ -37,6 +37,7 @@ from callblocks.models.model import (
 )
 from callblocks.models.openai.endpoint import EndpointSettings, check_is_text
 from callblocks.models.openai.endpoint_faults import Faults
+from callblocks.models.openai.known_servers import SERVERS, GrammarForm
 from callblocks.models.openai.reply_reader import ReplyReader
 from callblocks.models.openai.reply_stream import HttpStream, ask
 from callblocks.models.prompt_formats import prompt_format
@@ -125,10 +126,10 @@ def request_body(
 ) -> dict[str, Any]:
     """Return the body: the common fields, `asked`, and the settings' own over both.
 
-    A field that is `None` is left out. A grammar for a server that takes none is refused: the reply
-    would not be constrained by it.
+    The request's own `extra` lies under all of them. A field that is `None` is left out. A grammar
+    for a server that takes none is refused: the reply would not be constrained by it.
     """
-    body: dict[str, Any] = {
+    common: dict[str, Any] = {
         "model": settings.model,
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -136,14 +137,25 @@ def request_body(
         "temperature": request.temperature,
         "stop": list(request.stop) or None,
         "tools": [chat_tool(spec) for spec in request.tools] or None,
-        # Later entries win: the caller's fields over the common ones, and the person's settings
-        # over both.
+    }
+    body: dict[str, Any] = {
+        # Later entries win: what every request has over the request's own fields, the caller's
+        # fields over the common ones, and the person's settings over all.
+        **request.extra,
+        **{name: value for name, value in common.items() if value is not None},
         **asked,
         **settings.extra,
     }
     if request.grammar:
         _put_grammar(body, request.grammar, settings.grammar_field, faults)
     return {name: value for name, value in body.items() if value is not None}
+
+
+def grammar_form(settings: EndpointSettings) -> GrammarForm:
+    """Return how the server of these settings holds a reply to a form; "" if that is unknown."""
+    if settings.grammar_field:
+        return "gbnf"
+    return SERVERS[settings.server].grammar_form if settings.server in SERVERS else ""
 
 
 # Refused rather than dropped: a caller that asks for a grammar relies on the form of the reply.
@@ -180,11 +192,7 @@ _NO_SYSTEM = re.compile(
     r"system\b.{0,10}\brole\b.{0,20}\bnot\b|role\W+system\W.{0,20}\bnot\b", re.I
 )
 # Optional fields that are dropped where a server reports that it does not know them.
-_SPARE = "(stream_options|temperature)"
-_UNKNOWN_FIELD = re.compile(
-    rf"{_FIELD}\W+(?:\w+\W+){{0,2}}{_SPARE}\b|\b{_SPARE}\W.{{0,40}}\b(?:extra|{_NOT})",
-    re.IGNORECASE,
-)
+_SPARE = ("stream_options", "temperature")
 _REFUSALS = (400, 404, 405, 415, 422, 500, 501)
 # More characters than any tokenizer packs into a token, on average over a prompt.
 _CHARACTERS_A_TOKEN = 8
@@ -197,9 +205,11 @@ class ChatEndpoint:
 
     def __init__(self, settings: EndpointSettings) -> None:
         self._settings = settings
-        self._stream = HttpStream(settings)
+        self.stream = HttpStream(settings)
         self.context = settings.context
         self._has_tools = False
+        # A reply to a request with tools has come: its end says whether the server knows them.
+        self.is_tried = settings.mode != "auto"
         self._has_no_system = False
         self._unknown_fields: set[str] = set()
         self._reasoning_field = ""
@@ -214,23 +224,29 @@ class ChatEndpoint:
         """Return the model's name, as the server knows it."""
         return self._settings.model
 
+    @property
+    def grammar_form(self) -> GrammarForm:
+        """Return how the server holds a reply to a form; "" if that is unknown."""
+        return grammar_form(self._settings)
+
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
         # Each round of this loop removes one thing that the server refuses, and remembers it, so
         # the loop ends. A refusal comes before any piece was yielded; repeating is therefore safe.
         while True:
             body = self._body(request)
-            reader = ReplyReader(self._stream.faults, self._settings.reply_limit)
+            reader = ReplyReader(self.stream.faults, self._settings.reply_limit)
             try:
-                async with aclosing(ask(self._stream, "chat/completions", body, reader)) as pieces:
+                async with aclosing(ask(self.stream, "chat/completions", body, reader)) as pieces:
                     async for piece in pieces:
                         yield piece
                         self._has_tools = self._has_tools or isinstance(piece, NativeDelta)
                         if not self._has_tools and _passes_over(body, piece):
                             yield ToolsUnheard()
+                self.is_tried = self.is_tried or bool(request.tools)
                 return
             except ModelError as error:
-                if self._adapts_to(error, body):
+                if self._adapts_to(error, body, request.extra):
                     continue
                 if not request.tools or self._has_tools or not _refuses_tools(error):
                     raise
@@ -240,7 +256,7 @@ class ChatEndpoint:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._stream.close()
+        await self.stream.close()
 
     def give_up_tools(self) -> None:
         """Ask in text from now on, unless a mode was named, or a native call ever came."""
@@ -252,10 +268,14 @@ class ChatEndpoint:
         if self._has_no_system:
             messages = _without_system(messages)
         asked = {"messages": messages, **dict.fromkeys(self._unknown_fields)}
-        return request_body(request, self._settings, self._stream.faults, asked)
+        return request_body(request, self._settings, self.stream.faults, asked)
 
-    def _adapts_to(self, error: ModelError, body: dict[str, Any]) -> bool:
+    def _adapts_to(
+        self, error: ModelError, body: dict[str, Any], extra: Iterable[str] = ()
+    ) -> bool:
         """Return whether to ask again without a feature that the server refused.
+
+        `extra` are fields of the request that may be left out.
 
         Only a refusal counts, which comes before any part of a reply.
         """
@@ -265,8 +285,7 @@ class ChatEndpoint:
         if _NO_SYSTEM.search(words) and not self._has_no_system:
             self._has_no_system = True
             return True
-        unknown = _UNKNOWN_FIELD.search(words)
-        name = unknown[unknown.lastindex or 0] if unknown else ""
+        name = _unknown_field(words, (*_SPARE, *extra))
         # A field that the settings demand is sent; then the error is for the person to correct.
         if name not in body or name in self._settings.extra:
             return False
@@ -278,6 +297,17 @@ class ChatEndpoint:
         self.give_up_tools()
         hint = "teach them in the prompt: mode text"
         return ModelError("model_no_tools", f"{error.message}; {hint}", **error.details)
+
+
+def _unknown_field(words: str, names: Iterable[str]) -> str:
+    """Return the field that a server does not know, by its words; "" where they name none."""
+    known = "|".join(map(re.escape, names))
+    unknown = re.search(
+        rf"{_FIELD}\W+(?:\w+\W+){{0,2}}({known})\b|\b({known})\W.{{0,40}}\b(?:extra|{_NOT})",
+        words,
+        re.IGNORECASE,
+    )
+    return unknown[unknown.lastindex or 0] if unknown else ""
 
 
 def _refuses_tools(error: ModelError) -> bool:
@@ -332,7 +362,7 @@ class CompletionEndpoint:
         check_is_text(settings.mode)
         self._settings = settings
         self._format = prompt_format(format)
-        self._stream = HttpStream(settings)
+        self.stream = HttpStream(settings)
         self.context = settings.context
 
     def __repr__(self) -> str:
@@ -343,6 +373,11 @@ class CompletionEndpoint:
         """Return the model's name, as the server knows it."""
         return self._settings.model
 
+    @property
+    def grammar_form(self) -> GrammarForm:
+        """Return how the server holds a reply to a form; "" if that is unknown."""
+        return grammar_form(self._settings)
+
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
         asked = {
@@ -350,11 +385,11 @@ class CompletionEndpoint:
             "stop": list(dict.fromkeys((*self._format.stops, *request.stop))),
             self._settings.tokens_field: request.max_tokens or _MOST_TOKENS,
         }
-        body = request_body(request, self._settings, self._stream.faults, asked)
+        body = request_body(request, self._settings, self.stream.faults, asked)
         # Blanks may come as pieces of their own, so trimming goes on until the first other
         # character.
         at_start = self._format.trims
-        async with aclosing(ask(self._stream, "completions", body)) as pieces:
+        async with aclosing(ask(self.stream, "completions", body)) as pieces:
             async for piece in pieces:
                 said = piece
                 if at_start and isinstance(piece, Spoken):
@@ -366,4 +401,4 @@ class CompletionEndpoint:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._stream.close()
+        await self.stream.close()

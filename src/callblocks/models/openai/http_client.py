@@ -66,7 +66,9 @@ def _headers(settings: EndpointSettings) -> dict[str, str]:
         "content-type": "application/json",
         "user-agent": "callblocks",
     }
-    if settings.key:
+    if settings.key and settings.key_header:
+        ours[settings.key_header] = settings.key
+    elif settings.key:
         ours["authorization"] = f"Bearer {settings.key}"
     return ours | {name.lower(): value for name, value in settings.headers.items()}
 

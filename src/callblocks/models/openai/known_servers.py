@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 
-__all__ = ("ANY_KEY", "SERVERS", "KnownServer", "server_at")
+__all__ = ("ANY_KEY", "SERVERS", "GrammarForm", "KnownServer", "server_at")
+
+# How a server holds a reply to a form: a GBNF grammar, a structural tag of xgrammar, a JSON Schema.
+GrammarForm: TypeAlias = Literal["", "gbnf", "structural_tag", "json_schema"]
 
 # The variable with the key of any server; it is sent wherever the address leads.
 ANY_KEY = "CALLBLOCKS_MODEL_KEY"
@@ -26,7 +30,10 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
 
     `keys` are the variables that may have its key, the first that is set wins. `start` is the
     command that starts it, `get` the one that fetches a model, with NAME for the model's name.
-    `tokens_field` is the request field for the most tokens of a reply.
+    `tokens_field` is the request field for the most tokens of a reply, `key_header` the header that
+    takes the key as it is, and `headers` are sent with each request. `api` names what it speaks.
+    `grammar_field` is the field for a GBNF grammar, and `grammar_form` the other form in which the
+    server holds replies.
     """
 
     name: str
@@ -36,6 +43,11 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
     start: str = ""
     get: str = ""
     tokens_field: str = "max_tokens"
+    grammar_field: str = ""
+    grammar_form: GrammarForm = ""
+    api: str = "an OpenAI-compatible API"
+    key_header: str = ""
+    headers: dict[str, str] = {}
 
     def base_url(self, environment: Mapping[str, str]) -> str:
         """Return the address of the API; for Ollama as its own variable says."""
@@ -53,6 +65,7 @@ SERVERS: dict[str, KnownServer] = {
             keys=(ANY_KEY, "OLLAMA_API_KEY"),
             start="ollama serve",
             get="ollama pull NAME",
+            grammar_form="json_schema",
         ),
         KnownServer(
             name="llama.cpp",
@@ -60,6 +73,7 @@ SERVERS: dict[str, KnownServer] = {
             address="http://127.0.0.1:8080/v1",
             keys=(ANY_KEY, "LLAMA_API_KEY"),
             start="llama-server -m FILE.gguf --jinja",
+            grammar_field="grammar",
         ),
         KnownServer(
             name="lmstudio",
@@ -67,6 +81,7 @@ SERVERS: dict[str, KnownServer] = {
             address="http://127.0.0.1:1234/v1",
             keys=(ANY_KEY,),
             start="lms server start",
+            grammar_form="json_schema",
         ),
         KnownServer(
             name="vllm",
@@ -74,6 +89,15 @@ SERVERS: dict[str, KnownServer] = {
             address="http://127.0.0.1:8000/v1",
             keys=(ANY_KEY, "VLLM_API_KEY"),
             start="vllm serve NAME",
+            grammar_field="structured_outputs.grammar",
+        ),
+        KnownServer(
+            name="sglang",
+            about="SGLang",
+            address="http://127.0.0.1:30000/v1",
+            keys=(ANY_KEY,),
+            start="python -m sglang.launch_server --model-path NAME",
+            grammar_form="structural_tag",
         ),
         KnownServer(
             name="openai",
@@ -88,6 +112,15 @@ SERVERS: dict[str, KnownServer] = {
             about="OpenRouter",
             address="https://openrouter.ai/api/v1",
             keys=("OPENROUTER_API_KEY",),
+        ),
+        KnownServer(
+            name="anthropic",
+            about="Anthropic",
+            address="https://api.anthropic.com/v1",
+            keys=("ANTHROPIC_API_KEY",),
+            api="Anthropic's API",
+            key_header="x-api-key",
+            headers={"anthropic-version": "2023-06-01"},
         ),
     )
 }

@@ -15,7 +15,16 @@ from typing import Any, cast
 import msgspec
 
 from callblocks.core.errors import ModelError
-from callblocks.models.model import NativeDelta, Piece, Spoken, Stopped, Thinking, Usage
+from callblocks.models.model import (
+    NativeDelta,
+    Piece,
+    Sampled,
+    SampledToken,
+    Spoken,
+    Stopped,
+    Thinking,
+    Usage,
+)
 from callblocks.models.openai.endpoint_faults import Faults
 from callblocks.parsing.values.json_scan import JsonScan
 
@@ -74,6 +83,9 @@ class WireChoice(msgspec.Struct, frozen=True):
     message: Speech | None = None
     text: str | None = None
     finish_reason: str | None = None
+    # Servers give these in many shapes, and a shape that is not known must not break the reply.
+    logprobs: Any = None
+    token_ids: Any = None
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -81,6 +93,8 @@ class Tokens(msgspec.Struct, frozen=True):
 
     prompt_tokens: int | float | None = None
     completion_tokens: int | float | None = None
+    prompt_tokens_details: Any = None
+    completion_tokens_details: Any = None
 
 
 class Chunk(msgspec.Struct, frozen=True):
@@ -289,6 +303,8 @@ class ReplyReader:
         said = choice.delta or choice.message
         if said:
             yield from self._speech(said)
+        if (choice.logprobs or choice.token_ids) and (tokens := _sampled(choice)):
+            yield Sampled(tokens)
         self._reason = choice.finish_reason or self._reason
 
     def _speech(self, said: Speech) -> Iterator[Piece]:
@@ -331,8 +347,60 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _usage(tokens: Tokens) -> Usage:
-    counts = (tokens.prompt_tokens, tokens.completion_tokens)
+    counts = (
+        tokens.prompt_tokens,
+        tokens.completion_tokens,
+        _detail(tokens.prompt_tokens_details, "cached_tokens"),
+        _detail(tokens.completion_tokens_details, "reasoning_tokens"),
+    )
     return Usage(*(max(int(count or 0), 0) for count in counts))
+
+
+def _detail(details: Any, name: str) -> float:
+    count = cast("dict[str, Any]", details).get(name) if isinstance(details, dict) else None
+    return count if isinstance(count, int | float) else 0
+
+
+# --- Tokens that a model chose, as servers give them ---
+#
+#     "logprobs": {"content": [{"token": "Hi", "logprob": -0.1, "id": 5}]}     a chat
+#     "logprobs": {"tokens": ["Hi"], "token_logprobs": [-0.1]}                 a completion
+#     "token_ids": [5]                                                         vLLM, for both
+
+
+def _sampled(choice: WireChoice) -> tuple[SampledToken, ...]:
+    """Return the tokens of a choice; none where their shape is unknown."""
+    shape: Any = choice.logprobs
+    given = cast("dict[str, Any]", shape if isinstance(shape, dict) else {})
+    texts: list[Any]
+    logprobs: list[Any]
+    if content := _list(given.get("content")):
+        rows = [cast("dict[str, Any]", row) for row in content if isinstance(row, dict)]
+        texts = [row.get("token") for row in rows]
+        logprobs = [row.get("logprob") for row in rows]
+        ids = _list(choice.token_ids) or [row.get("id") for row in rows]
+    else:
+        texts = _list(given.get("tokens"))
+        logprobs = _list(given.get("token_logprobs"))
+        ids = _list(choice.token_ids)
+    count = max(len(texts), len(ids))
+    columns = [_padded(one, count) for one in (texts, ids, logprobs)]
+    return tuple(
+        SampledToken(
+            text if isinstance(text, str) else "",
+            id if type(id) is int else None,
+            float(logprob) if isinstance(logprob, int | float) else None,
+        )
+        for text, id, logprob in zip(*columns, strict=True)
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _padded(values: list[Any], count: int) -> list[Any]:
+    return [*values[:count], *[None] * (count - len(values))]
 
 
 def _too_long(faults: Faults, limit: int) -> ModelError:

@@ -14,6 +14,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
+from math import isfinite
 from time import time
 from typing import Any
 
@@ -35,12 +36,14 @@ from callblocks.models.openai.http_client import (
 from callblocks.models.openai.reply_reader import Chunk, ReplyReader, read_chunk
 
 __all__ = (
+    "WHOLE",
     "Arriving",
     "EventLines",
     "HttpStream",
     "ServerEvent",
     "ask",
     "may_pass",
+    "server_events",
     "wait_before",
 )
 
@@ -184,6 +187,16 @@ def wait_before(header: str | None, default: float) -> float | None:
     return max(seconds, 0.0) if seconds <= _LONGEST else None
 
 
+def _with_wait(error: ModelError, header: str | None) -> ModelError:
+    """Note in an error how many seconds its server asks to wait, as `retry_after`."""
+    if header is not None:
+        with suppress(ValueError, OverflowError):
+            seconds = max(_seconds(header), 0.0)
+            if isfinite(seconds):
+                error.details["retry_after"] = seconds
+    return error
+
+
 def _seconds(header: str) -> float:
     try:
         return float(header)
@@ -283,8 +296,9 @@ class HttpStream:
                 response = await self._send(path, content)
                 if response.status_code == 200:
                     return response
-                wait = wait_before(response.headers.get("retry-after"), wait)
-                raise await self._refusal(response)
+                header = response.headers.get("retry-after")
+                wait = wait_before(header, wait)
+                raise _with_wait(await self._refusal(response), header)
             except ModelError as error:
                 if not left or wait is None or not may_pass(error):
                     raise
@@ -402,6 +416,25 @@ async def ask(
 
 async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chunk | None, None]:
     """Yield the chunks, and `None` where the server marks the end."""
+    async with aclosing(server_events(arriving, stream)) as events:
+        async for event in events:
+            if event.kind == WHOLE:
+                yield _object(event.data, stream.faults)
+                yield None
+                return
+            yield (chunk := _read(event, stream.faults))
+            if chunk is None:
+                return
+
+
+# The kind of an event that is the whole reply of a server that does not stream.
+WHOLE = "whole reply"
+
+
+async def server_events(
+    arriving: Arriving, stream: HttpStream
+) -> AsyncGenerator[ServerEvent, None]:
+    """Yield the events of a reply; a reply that is one JSON object is one event (`WHOLE`)."""
     # Leading blanks are skipped: some servers send line breaks to keep the connection alive.
     start = b""
     while not start and (piece := await arriving.piece()):
@@ -411,18 +444,15 @@ async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chun
         kind = arriving.kind or "of no type"
         raise stream.faults.unreadable(f"a page ({kind}) and no reply", _text(start))
     if start.startswith(b"{"):
-        yield _object(_text(await _whole(arriving, start, stream)), stream.faults)
-        yield None
+        yield ServerEvent(_text(await _whole(arriving, start, stream)), WHOLE)
         return
     lines = EventLines(stream.settings.line_limit, stream.faults.url)
     while start:
         for event in lines.feed(start):
-            yield (chunk := _read(event, stream.faults))
-            if chunk is None:
-                return
+            yield event
         start = await arriving.piece()
     for event in lines.close():
-        yield _read(event, stream.faults)
+        yield event
 
 
 async def _whole(arriving: Arriving, start: bytes, stream: HttpStream) -> bytes:

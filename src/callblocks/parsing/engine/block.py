@@ -359,6 +359,7 @@ class Block(Asking):
             return
         self.index, self.id, self._call_start = self.stage.calls, None, self.stage.said
         self._last, self.stage.calls, self.stage.solid = self.index, self.stage.calls + 1, True
+        self.stage.call_dialects[self.index] = self.dialect
         duplicate = self._claim(id_) if id_ or not id_later else False
         self.stage.say(CallStarted(self.index, self.id, name, self.stage.span(end)))
         if duplicate:

@@ -259,6 +259,7 @@ class ParseState:
     __slots__ = (
         "alone",
         "attempts",
+        "call_dialects",
         "calls",
         "fence",
         "held",
@@ -292,6 +293,8 @@ class ParseState:
         self.quotes = False
         self.ids = Ids()
         self.calls: int = 0
+        # The dialect of each call that was started, by its index.
+        self.call_dialects: dict[int, str] = {}
         self.ready: list[tuple[str, int]] = []
         self.fence = ""
         self.said = 0

@@ -1,0 +1,266 @@
+"""`callblocks proxy`: a gateway that gives any model native tool calls, on every wire."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from callblocks.cli.exits import EXIT_CODES, PROBLEMS, Fault, say
+from callblocks.cli.options.chat_options import MODEL_SPEC
+
+if TYPE_CHECKING:
+    from callblocks.gateway.config import GatewayConfig
+    from callblocks.gateway.discovery import Found
+    from callblocks.gateway.operation import Operation
+
+__all__ = ("command",)
+
+_PORT = 8787
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(
+    "proxy", short_help="Give any model native tool calls, for any client.", epilog=EXIT_CODES
+)
+@click.option(
+    "--model",
+    "-m",
+    type=MODEL_SPEC,
+    metavar="SPEC",
+    multiple=True,
+    help="Offer this model: a name of the file, ollama:NAME, http://…/v1#NAME, scripted or another"
+    " form; given again, the first is for names that no model has.  [default: those of the file, or"
+    " what runs on this machine]",
+)
+@click.option(
+    "--config",
+    type=_FILE,
+    help="The gateway's file.  [default: $CALLBLOCKS_GATEWAY, or gateway.toml beside the config"
+    " file]",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to bind.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=_PORT,
+    show_default=True,
+    help="The port; 0 for one that is free.",
+)
+@click.option(
+    "--key-env",
+    default="",
+    metavar="NAME",
+    help="The variable with a key that clients send; without one, this machine alone may ask.",
+)
+@click.option("--check", is_flag=True, help="Check the file, ask each upstream, and end.")
+@click.option(
+    "--explain",
+    type=_FILE,
+    metavar="FILE",
+    help="Print what a model is asked for a recorded request, and end.",
+)
+@click.option(
+    "--reply",
+    type=_FILE,
+    metavar="FILE",
+    help="With --explain: a reply as the model wrote it; print how it is read, too.",
+)
+def command(
+    model: tuple[str, ...],
+    config: Path | None,
+    host: str,
+    port: int,
+    key_env: str,
+    *,
+    check: bool,
+    explain: Path | None,
+    reply: Path | None,
+) -> None:
+    """Serve the APIs of OpenAI, Anthropic and Ollama, with tool calls, in front of any model.
+
+    Codex, Claude Code, opencode, Cline and every SDK of these APIs can ask it. Models write calls
+    as text, in their own way; clients get native calls, as they stream. With no model given and
+    none in the file, it finds what runs on this machine: Ollama, llama.cpp, LM Studio, vLLM.
+    """
+    from callblocks.gateway.operation import Operation
+
+    if reply and not explain:
+        raise click.UsageError("--reply needs --explain")
+    source = _Source(model, config)
+    operation = Operation(source.load, files=source.files, key=_key(key_env))
+    if check:
+        raise click.exceptions.Exit(_check(operation))
+    if explain:
+        _explain(operation, explain, reply)
+        return
+    _serve(operation, source, host, port, has_key=bool(key_env))
+
+
+class _Source:
+    """Where the config comes from: the file, with the models of the command over it."""
+
+    def __init__(self, models: tuple[str, ...], path: Path | None) -> None:
+        from callblocks.gateway.config import gateway_path
+        from callblocks.models.config import config_path
+
+        self._models = models
+        self._path = path.absolute() if path else None
+        places = (self._path,) if self._path else (gateway_path(), config_path())
+        self.files = tuple(one for one in places if one)
+        self.found: list[Found] | None = None
+
+    def load(self) -> GatewayConfig:
+        """Read the file; where it has no model, take those of this machine."""
+        from callblocks.gateway.config import config_of_models, read_gateway
+
+        config = read_gateway(self._path)
+        if self._models:
+            return config_of_models(self._models, config)
+        if config.models:
+            return config
+        return self._discovered(config)
+
+    def _discovered(self, config: GatewayConfig) -> GatewayConfig:
+        from callblocks.gateway.discovery import config_of_found, discover, places
+
+        if self.found is None:
+            self.found = discover()
+        offered = config_of_found(self.found, config)
+        if not offered.models:
+            asked = ", ".join(f"{name} ({one.shown_url})" for name, one in places().items())
+            raise Fault(
+                f"no model is named, and none runs on this machine; asked were {asked}. Start one"
+                " of them, or name a model: --model ollama:NAME, --model http://HOST/v1#NAME, or"
+                " --model scripted for a demonstration"
+            )
+        return offered
+
+
+def _key(variable: str) -> str:
+    if not variable:
+        return ""
+    key = os.environ.get(variable, "")
+    if not key:
+        raise Fault(f"--key-env: {variable} is not set in the environment; export it")
+    return key
+
+
+def _serve(operation: Operation, source: _Source, host: str, port: int, *, has_key: bool) -> None:
+    from callblocks.gateway.serving import ServeSettings, serve
+    from callblocks.gateway.wire_table import all_wires
+
+    needs_key = has_key or bool(operation.config.clients)
+    settings = ServeSettings(host=host, port=port)
+    serve(
+        operation,
+        all_wires(),
+        settings,
+        lambda address: _tell(operation, source, address, needs_key),
+    )
+
+
+def _tell(operation: Operation, source: _Source, address: str, has_key: bool) -> None:
+    """Print the address, what is offered there, and how clients are connected."""
+    from callblocks.core.text import listed
+    from callblocks.gateway.ready_lines import ready_lines
+    from callblocks.views.rows import visible_line
+
+    config = operation.config
+    found = (
+        f"found {one.about} at {one.url}: {listed(one.models) or 'no model'}"
+        for one in source.found or ()
+    )
+    lines = [address, *found]
+    names = list(config.models)
+    first = config.default or (names[0] if names else "")
+    lines.append(f"models: {listed(names)}; any other name is {first}")
+    for client, own in ready_lines(address, first, has_key=has_key):
+        lines += ["", client, *(f"  {line}" for line in own)]
+    sys.stdout.writelines(f"{visible_line(line)}\n" for line in lines)
+    sys.stdout.flush()
+
+
+# --- --check ---
+
+
+def _check(operation: Operation) -> int:
+    """Ask each upstream for its models; return the exit code."""
+    import asyncio
+
+    config = operation.config
+    sys.stdout.write(f"{config.path or 'no file'}: {len(config.models)} models\n")
+    unset = [name for name, client in config.clients.items() if not client.key()]
+    for name in unset:
+        say(f"clients.{name}: {config.clients[name].key_env} is not set; nobody gets in by it")
+    rows = asyncio.run(_ask_all(config))
+    for name, address, words, _ in rows:
+        sys.stdout.write(f"{name}  {address}  {words}\n")
+    return 0 if all(ok for *_, ok in rows) and not unset else PROBLEMS
+
+
+async def _ask_all(config: GatewayConfig) -> list[tuple[str, str, str, bool]]:
+    import asyncio
+
+    entries = [
+        (model.name, one.entry) for model in config.models.values() for one in model.upstreams
+    ]
+    answers = await asyncio.gather(*(_ask(entry) for _, entry in entries))
+    return [
+        (name, _shown(entry.address), words, ok)
+        for (name, entry), (words, ok) in zip(entries, answers, strict=True)
+    ]
+
+
+async def _ask(entry: object) -> tuple[str, bool]:
+    """Return what a server says about the model of an entry, and whether it can be asked."""
+    import asyncio
+
+    from callblocks.core.errors import CallerError, ModelError
+    from callblocks.core.text import close_to, listed
+    from callblocks.models.config import ModelEntry, open_entry
+    from callblocks.models.open_model import is_endpoint, locate
+    from callblocks.models.openai.http_client import list_models
+
+    assert isinstance(entry, ModelEntry)
+    try:
+        if not is_endpoint(entry.address):
+            named = await asyncio.to_thread(open_entry, entry, "", "model")
+            await named.model.close()
+            return "on this machine", True
+        settings = locate(entry.address, entry.settings())
+        names = await list_models(settings)
+    except (CallerError, ModelError) as error:
+        return str(error), False
+    model = settings.model
+    if not model and len(names) == 1:
+        return f"has {names[0]}", True
+    if model in names or f"{model}:latest" in names:
+        return f"has {model}", True
+    if not model:
+        return f"has {len(names)} models; name one of: {listed(names)}", False
+    near = close_to(model, names)
+    meant = f"; did you mean {near}?" if near else ""
+    return f"has no {model}{meant}; it has: {listed(names) or 'no model'}", False
+
+
+def _shown(address: str) -> str:
+    from callblocks.models.open_model import without_login
+
+    return without_login(address)
+
+
+# --- --explain ---
+
+
+def _explain(operation: Operation, path: Path, reply: Path | None) -> None:
+    import asyncio
+
+    from callblocks.gateway.explain import explain
+    from callblocks.gateway.wire_table import all_wires
+
+    text = reply.read_text("utf-8", "replace") if reply else None
+    sys.stdout.write(asyncio.run(explain(operation.pool, all_wires(), path.read_bytes(), text)))

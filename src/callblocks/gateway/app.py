@@ -1,0 +1,514 @@
+"""The routes of a gateway, as one ASGI application.
+
+    POST /v1/chat/completions, /v1/responses, /v1/messages, /api/chat      a reply
+    POST /v1/messages/count_tokens                                         an estimate
+    POST /v1/completions                                                   passed on as it is
+    GET  /v1/models, /v1/models/NAME, /api/tags                            what is offered
+    POST /api/show                                                         the same, about one
+    GET  /healthz, /metrics                                                without a key
+
+Every path of /v1 is found without the /v1, too: clients disagree about what a base URL ends with.
+An error has the shape of the wire that the path belongs to. What a client left is nobody's error:
+its request ends, with all that it waits for.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from callblocks import __version__
+from callblocks.core.errors import ModelError
+from callblocks.gateway.access import (
+    allowed_origin,
+    check_host,
+    preflight_headers,
+    shown_headers,
+)
+from callblocks.gateway.config import GatewayModel
+from callblocks.gateway.connection import Connection, Gone, encode_json, read_json
+from callblocks.gateway.conversation import conversation_of
+from callblocks.gateway.engine import reply
+from callblocks.gateway.exchange import (
+    CallStarted,
+    Finished,
+    GatewayFault,
+    GatewayRequest,
+    ReplyEvent,
+    ReplyHead,
+)
+from callblocks.gateway.faults import fault_of
+from callblocks.gateway.keys import Client
+from callblocks.gateway.metrics import METRICS_TYPE
+from callblocks.gateway.operation import Operation
+from callblocks.gateway.passing import pass_on
+from callblocks.gateway.pool import Backend, Route
+from callblocks.gateway.upstreams import Upstream
+from callblocks.gateway.wires.messages import MessagesWire
+from callblocks.gateway.wires.models_list import (
+    ListedModel,
+    anthropic_model,
+    list_models,
+    openai_model,
+)
+from callblocks.gateway.wires.ollama import VERSION, show, tags
+from callblocks.gateway.wires.wire import StreamWriter, Wire
+
+__all__ = ("AppSettings", "Engine", "GatewayApp")
+
+_LOG = logging.getLogger("callblocks.gateway")
+_JSON = "application/json"
+Engine: TypeAlias = Callable[..., AsyncGenerator[ReplyEvent, None]]
+"""The function that gives the reply: `gateway.engine.reply`."""
+
+# Faults after which another upstream may do better. The others are the client's own.
+_OF_UPSTREAM = ("upstream", "overloaded", "timeout", "rate_limit", "internal", "not_found")
+# Clients sort by it; the gateway does not know when a model was made.
+_CREATED = 1_700_000_000
+
+
+class AppSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits of the application, in bytes and seconds.
+
+    `quiet` is how long a stream may be silent, `slow` how long a client may take for a piece of it,
+    `body_seconds` how long for its request.
+    """
+
+    max_body: int = 32 << 20
+    body_seconds: float = 60.0
+    quiet: float = 10.0
+    slow: float = 60.0
+
+
+class _Asked(msgspec.Struct):
+    """One request for a reply, on its way."""
+
+    connection: Connection
+    wire: Wire
+    client: Client
+    request: GatewayRequest
+    route: Route
+    head: ReplyHead
+    began: float
+    calls: int = 0
+    has_event: bool = False
+
+
+class GatewayApp:
+    """The application; `wires` are the protocols by their names, `engine` gives the replies."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        wires: Mapping[str, Wire],
+        settings: AppSettings | None = None,
+        engine: Engine = reply,
+    ) -> None:
+        self._operation = operation
+        self._wires = wires
+        self._settings = settings or AppSettings()
+        self._engine = engine
+        get, post = self._get_routes(), self._post_routes()
+        self._routes = {**{("GET", path): run for path, run in get.items()}}
+        self._routes |= {("HEAD", path): run for path, run in get.items()}
+        self._routes |= {("POST", path): run for path, run in post.items()}
+        self._paths = {path for _, path in self._routes}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        settings = self._settings
+        connection = Connection(scope, receive, send, quiet=settings.quiet, slow=settings.slow)
+        id = uuid4().hex
+        connection.more.append((b"x-request-id", id.encode()))
+        try:
+            await self._answer(connection, id)
+        except Gone:
+            self._operation.metrics.left(self._wire_of(connection).name)
+        except GatewayFault as fault:
+            await self._refuse(connection, fault)
+        except Exception:
+            # The log has all of it; its client gets none.
+            _LOG.exception("request %s failed", id)
+            words = f"the gateway failed; its log has more under {id}"
+            await self._refuse(connection, GatewayFault("internal", words))
+
+    # --- Which request it is ---
+
+    async def _answer(self, connection: Connection, id: str) -> None:
+        operation = self._operation
+        operation.refresh()
+        path = self._path(connection.path)
+        is_open = operation.clients.is_open
+        if path not in ("/healthz", "/metrics"):
+            check_host(connection.headers, operation.config, is_open=is_open)
+        origin = allowed_origin(connection.headers, operation.config)
+        if connection.method == "OPTIONS" and origin:
+            headers = preflight_headers(origin, connection.headers)
+            await connection.answer(204, b"", "text/plain", headers)
+            return
+        connection.more += shown_headers(origin)
+        run = self._routes.get((connection.method, path)) or self._named(connection.method, path)
+        if run is None:
+            raise self._no_route(connection, path)
+        await run(connection, path, id)
+
+    def _path(self, path: str) -> str:
+        path = path.rstrip("/") or "/"
+        if path in self._paths or path.startswith(("/v1/", "/api/")):
+            return path
+        with_version = f"/v1{path}"
+        return with_version if with_version in self._paths else path
+
+    def _named(self, method: str, path: str) -> _Run | None:
+        """Return the handler of one model, whose name may have slashes."""
+        for prefix in ("/v1/models/", "/models/"):
+            if method in ("GET", "HEAD") and path.startswith(prefix):
+                name = path.removeprefix(prefix)
+                return lambda connection, _, id: self._model(connection, name)
+        return None
+
+    def _no_route(self, connection: Connection, path: str) -> GatewayFault:
+        allowed = sorted({method for method, known in self._routes if known == path})
+        if allowed:
+            connection.more.append((b"allow", ", ".join(allowed).encode()))
+            return _MethodFault(f"{path[:200]} takes {' and '.join(allowed)}")
+        offered = ", ".join(sorted(one for one in self._paths if one.startswith(("/v1", "/api"))))
+        return GatewayFault("not_found", f"nothing is at {path[:200]}; there is {offered}")
+
+    def _get_routes(self) -> dict[str, _Run]:
+        return {
+            "/": self._hello,
+            "/healthz": self._health,
+            "/metrics": self._metrics,
+            "/v1/models": self._models,
+            "/api/tags": self._tags,
+            "/api/version": self._version,
+        }
+
+    def _post_routes(self) -> dict[str, _Run]:
+        wires = {
+            "/v1/chat/completions": "chat",
+            "/v1/responses": "responses",
+            "/v1/messages": "messages",
+            "/api/chat": "ollama",
+        }
+        routes: dict[str, _Run] = {
+            path: self._reply_on(self._wires[name])
+            for path, name in wires.items()
+            if name in self._wires
+        }
+        routes["/v1/completions"] = self._completion
+        routes["/api/show"] = self._show
+        if "messages" in self._wires:
+            routes["/v1/messages/count_tokens"] = self._count_tokens
+        return routes
+
+    def _wire_of(self, connection: Connection) -> Wire:
+        """Return the wire whose shape an error has."""
+        path, name = connection.path, "chat"
+        if "/messages" in path or "anthropic-version" in connection.headers:
+            name = "messages"
+        elif "/responses" in path:
+            name = "responses"
+        elif path.startswith("/api/"):
+            name = "ollama"
+        return self._wires.get(name) or next(iter(self._wires.values()))
+
+    # --- Replies ---
+
+    def _reply_on(self, wire: Wire) -> _Run:
+        async def run(connection: Connection, path: str, id: str) -> None:
+            began = time.perf_counter()
+            client = self._operation.clients.find(connection.headers)
+            body = await self._body(connection)
+            request = wire.read(body, connection.headers)
+            asked = self._asked(connection, wire, client, request, id, began)
+            try:
+                with client.request(), self._operation.metrics.streams.track_inprogress():
+                    await self._reply(asked)
+            finally:
+                self._count(asked)
+
+        return run
+
+    def _asked(
+        self,
+        connection: Connection,
+        wire: Wire,
+        client: Client,
+        request: GatewayRequest,
+        id: str,
+        began: float,
+    ) -> _Asked:
+        route = self._operation.pool.route(request.model)
+        client.check_model(route.model.name)
+        if route.model.settings.remarks:
+            options = {**request.options, "remarks": True}
+            request = msgspec.structs.replace(request, options=options)
+        head = ReplyHead(id, int(time.time()), request.model)
+        return _Asked(connection, wire, client, request, route, head, began)
+
+    async def _reply(self, asked: _Asked) -> None:
+        if not asked.request.streams:
+            async with asked.connection.watched():
+                content = await self._whole(asked)
+            await asked.connection.answer(200, content, _JSON, [])
+            return
+        stream = _Stream(asked.connection, asked.wire.writer(asked.request, asked.head))
+        stream.kind = asked.wire.media_type
+        async with asked.connection.watched(stream.keep_alive):
+            try:
+                async with aclosing(self._events(asked)) as events:
+                    async for event in events:
+                        await stream.write(event)
+                await stream.end()
+            except GatewayFault as fault:
+                if not asked.connection.has_begun:
+                    raise
+                await stream.fail(fault)
+            except Exception:
+                if not asked.connection.has_begun:
+                    raise
+                _LOG.exception("request %s failed in the middle of its reply", asked.head.id)
+                words = f"the gateway failed; its log has more under {asked.head.id}"
+                await stream.fail(GatewayFault("internal", words))
+
+    async def _whole(self, asked: _Asked) -> bytes:
+        async with aclosing(self._events(asked)) as events:
+            found = [event async for event in events]
+        return encode_json(asked.wire.whole(asked.request, asked.head, found))
+
+    async def _events(self, asked: _Asked) -> AsyncGenerator[ReplyEvent, None]:
+        """Yield the reply of the first upstream that gives one.
+
+        An upstream that fails before its first event is passed over. After it the client has a part
+        of the reply, so the fault is the client's to see.
+        """
+        conversation = conversation_of(asked.request, asked.client.name)
+        *others, last = asked.route.order(conversation)
+        record = self._operation.record
+        for backend in (*others, last):
+            try:
+                async with self._opened(backend, asked, conversation) as upstream:
+                    kept: list[ReplyEvent] = []
+                    async with aclosing(self._from(upstream, asked)) as events:
+                        async for event in events:
+                            if record.wants():
+                                kept.append(event)
+                            yield event
+                backend.connection.worked()
+                record.replied(asked.request, conversation, kept)
+                return
+            except ModelError as error:
+                fault = fault_of(error)
+            except GatewayFault as error:
+                fault = error
+            self._failed(asked, backend, fault)
+            if asked.has_event or backend is last or fault.kind not in _OF_UPSTREAM:
+                raise fault
+
+    @asynccontextmanager
+    async def _opened(
+        self, backend: Backend, asked: _Asked, conversation: str
+    ) -> AsyncGenerator[Upstream, None]:
+        """Open an upstream for one reply, and note what goes through it."""
+        with backend.connection.held():
+            upstream = await backend.upstream()
+            yield self._operation.record.tapped(upstream, asked.request, conversation)
+
+    async def _from(self, upstream: Upstream, asked: _Asked) -> AsyncGenerator[ReplyEvent, None]:
+        metrics, model = self._operation.metrics, asked.route.model.name
+        engine = self._engine(asked.request, upstream, self._operation.firewall)
+        async with aclosing(engine) as events:
+            async for event in events:
+                if not asked.has_event:
+                    asked.has_event = True
+                    metrics.began(asked.wire.name, model, time.perf_counter() - asked.began)
+                if isinstance(event, CallStarted):
+                    asked.calls += 1
+                elif isinstance(event, Finished):
+                    metrics.finished(model, asked.calls, event)
+                    asked.client.used(event.usage)
+                yield event
+
+    def _failed(self, asked: _Asked, backend: Backend, fault: GatewayFault) -> None:
+        if fault.kind not in _OF_UPSTREAM:
+            return
+        self._operation.metrics.failed(asked.route.model.name, fault.code or fault.kind)
+        backend.connection.failed()
+        _LOG.warning("request %s: %s", asked.head.id, fault.message)
+
+    def _count(self, asked: _Asked) -> None:
+        metrics, model = self._operation.metrics, asked.route.model.name
+        metrics.ended(asked.wire.name, model, time.perf_counter() - asked.began)
+        if asked.connection.status:
+            metrics.answered(asked.wire.name, model, asked.connection.status)
+
+    async def _refuse(self, connection: Connection, fault: GatewayFault) -> None:
+        if connection.has_begun:
+            # Nothing can be said any more; the connection ends without its last piece.
+            raise fault
+        wire = self._wire_of(connection)
+        headers: list[tuple[bytes, bytes]] = []
+        if fault.retry_after is not None:
+            headers.append((b"retry-after", str(max(1, round(fault.retry_after + 0.5))).encode()))
+        if fault.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        self._operation.metrics.answered(wire.name, "", fault.status)
+        await connection.answer(fault.status, encode_json(wire.fault(fault)), _JSON, headers)
+
+    async def _body(self, connection: Connection) -> dict[str, Any]:
+        coding = connection.headers.get("content-encoding", "identity").lower()
+        if coding != "identity":
+            connection.more.append((b"connection", b"close"))
+            words = f"the body is compressed ({coding[:40]}); send it as it is"
+            raise GatewayFault("invalid_request", words, code="content_encoding")
+        settings = self._settings
+        return read_json(await connection.body(settings.max_body, settings.body_seconds))
+
+    # --- Other routes ---
+
+    async def _completion(self, connection: Connection, path: str, id: str) -> None:
+        """Pass a plain completion on; a model that is behind no address cannot continue a text."""
+        began = time.perf_counter()
+        metrics = self._operation.metrics
+        client = self._operation.clients.find(connection.headers)
+        body = await self._body(connection)
+        name = body.get("model", "")
+        if not isinstance(name, str):
+            raise GatewayFault("invalid_request", "model is not a text", field="model")
+        route = self._operation.pool.route(name)
+        client.check_model(route.model.name)
+        model = route.model.name
+        with client.request(), metrics.streams.track_inprogress():
+            try:
+                await pass_on(connection, route, body)
+            finally:
+                metrics.ended("completions", model, time.perf_counter() - began)
+                if connection.status:
+                    metrics.answered("completions", model, connection.status)
+
+    async def _count_tokens(self, connection: Connection, path: str, id: str) -> None:
+        self._operation.clients.find(connection.headers)
+        body = await self._body(connection)
+        # It is read as a request, so that what is none is refused as there.
+        wire = MessagesWire()
+        request = wire.read({"max_tokens": 1, **body}, connection.headers)
+        self._operation.pool.route(request.model)
+        await self._json(connection, wire.count(request))
+
+    async def _models(self, connection: Connection, path: str, id: str) -> None:
+        await self._json(connection, list_models(self._offered(connection), connection.headers))
+
+    async def _model(self, connection: Connection, name: str) -> None:
+        model = next((one for one in self._offered(connection) if one.name == name), None)
+        if model is None:
+            raise GatewayFault("not_found", f"no model {name[:120]!r}", code="model_not_found")
+        is_anthropic = "anthropic-version" in connection.headers
+        shown = anthropic_model(model) if is_anthropic else openai_model(model)
+        await self._json(connection, shown)
+
+    async def _tags(self, connection: Connection, path: str, id: str) -> None:
+        await self._json(connection, tags(self._offered(connection)))
+
+    async def _show(self, connection: Connection, path: str, id: str) -> None:
+        self._operation.clients.find(connection.headers)
+        body = await self._body(connection)
+        name = body.get("model") or body.get("name")
+        if not isinstance(name, str):
+            raise GatewayFault("invalid_request", "model is missing", field="model")
+        route = self._operation.pool.route(name)
+        await self._json(connection, show(_listed(name, route.model)))
+
+    def _offered(self, connection: Connection) -> list[ListedModel]:
+        client = self._operation.clients.find(connection.headers)
+        names = self._operation.config.names()
+        return [_listed(name, model) for name, model in names if client.may_see(model.name)]
+
+    async def _version(self, connection: Connection, path: str, id: str) -> None:
+        # Clients of Ollama ask whether it is new enough.
+        await self._json(connection, {"version": VERSION, "callblocks": __version__})
+
+    async def _hello(self, connection: Connection, path: str, id: str) -> None:
+        await connection.answer(200, b"callblocks gateway\n", "text/plain; charset=utf-8", [])
+
+    async def _health(self, connection: Connection, path: str, id: str) -> None:
+        config = self._operation.config
+        state = {"status": "ok", "version": __version__, "models": len(config.models)}
+        await self._json(connection, state)
+
+    async def _metrics(self, connection: Connection, path: str, id: str) -> None:
+        await connection.answer(200, self._operation.metrics.text(), METRICS_TYPE, [])
+
+    async def _json(self, connection: Connection, value: object) -> None:
+        await connection.answer(200, encode_json(value), _JSON, [])
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                await self._operation.close()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+_Run: TypeAlias = Callable[[Connection, str, str], Awaitable[None]]
+
+
+def _listed(name: str, model: GatewayModel) -> ListedModel:
+    """Return a model as it is listed: a reply must fit into the smallest of its upstreams."""
+    contexts = [one.entry.context for one in model.upstreams if one.entry.context]
+    return ListedModel(name=name, created=_CREATED, context=min(contexts, default=None))
+
+
+class _MethodFault(GatewayFault):
+    """The path takes another method."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("invalid_request", message, code="method_not_allowed")
+        self.status = 405
+
+
+class _Stream:
+    """A streamed reply: the writer of its wire, and the connection that it goes to."""
+
+    def __init__(self, connection: Connection, writer: StreamWriter) -> None:
+        self._connection = connection
+        self._writer = writer
+        self._has_begun = False
+        self.kind = ""
+
+    async def write(self, event: ReplyEvent) -> None:
+        content = self._begin() + self._writer.write(event)
+        if content:
+            await self._connection.write(content, self.kind)
+
+    async def fail(self, fault: GatewayFault) -> None:
+        await self._connection.write(
+            self._begin() + self._writer.fail(fault), self.kind, more=False
+        )
+
+    async def end(self) -> None:
+        await self._connection.write(b"", self.kind, more=False)
+
+    def keep_alive(self) -> tuple[bytes, str]:
+        return self._begin() + self._writer.keep_alive(), self.kind
+
+    def _begin(self) -> bytes:
+        if self._has_begun:
+            return b""
+        self._has_begun = True
+        return self._writer.begin()

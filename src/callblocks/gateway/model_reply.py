@@ -1,0 +1,754 @@
+"""One attempt of a model at a reply: pieces in, events that may be sent out.
+
+What was sent is never taken back, so the reader holds what may have to go:
+
+    a call        is begun on the wire with its first certain argument, not with its name. With a
+                  firewall, for a strict tool, and beside a call in another form it waits for its
+                  end
+    prose         waits where the client demands a call, where the model is asked again, where it is
+                  not known yet whether the server told the model of its tools, and where the
+                  settings say so. Behind something broken it waits, too: it is sent in its order
+                  if the model is not asked again
+
+Invariants
+    - Calls do not interleave, and their indexes have no gap (`Sender`).
+    - A call whose arguments were begun and that broke off is either completed by the next attempt,
+      with an input that begins as the one that was sent, or the reply ends with "length": the
+      client then knows that the call is not whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from callblocks.core.blocks import TextPart
+from callblocks.core.calls import Call
+from callblocks.core.errors import CallblocksError
+from callblocks.core.events import (
+    CallInput,
+    CallReady,
+    CallResult,
+    CallStarted,
+    Event,
+    Malformed,
+    Problem,
+    Reasoning,
+    Text,
+)
+from callblocks.core.specs import ToolSpec
+from callblocks.gateway.arguments import ArgumentDeltas, TextDeltas
+from callblocks.gateway.exchange import (
+    FinishReason,
+    GatewayFault,
+    GatewayRequest,
+    Remark,
+    ReplyEvent,
+)
+from callblocks.gateway.firewall import Firewall
+from callblocks.gateway.history import ModelPrompt
+from callblocks.models.model import (
+    NATIVE,
+    Message,
+    NativeDelta,
+    Piece,
+    Spoken,
+    Stopped,
+    Thinking,
+    ToolsUnheard,
+)
+from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.session.reply import read_native_input
+from callblocks.tools.registry import Registry
+from callblocks.views.model_view.neutral import restore_input
+
+__all__ = ("Again", "ModelReply", "Sender")
+
+_EMPTY = (0, 0)
+_NOT_READ = (
+    "Your call could not be read: {why}. Nothing ran. Write it again, exactly in the form that you "
+    "were told."
+)
+_NOT_CALLED = "You called no tool, but a call is demanded. Make it now. The tools are: {names}."
+_UNKNOWN = "There is no tool {name} here, or it may not be called now. Nothing ran. {tools}"
+_UNFIT = "Your call of {name} does not fit its tool: {why}. Nothing ran. Correct it."
+_NOT_JSON = "Your answer is not the JSON that is demanded: {why}. Write the whole answer again."
+_DENIED = "This call was refused and did not run: {why}. Go on without it."
+
+
+def call_id() -> str:
+    """Return a new id of a call, in the form that all clients take."""
+    return f"call_{secrets.token_hex(12)}"
+
+
+class Sender:
+    """What was sent to the client, over all attempts.
+
+    `open` is a call whose arguments were begun and not ended.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.prose = False
+        self.open: _Sent | None = None
+        self.remarks: list[Remark] = []
+        self.fingerprints: set[str] = set()
+
+    @property
+    def has_sent(self) -> bool:
+        """Return whether the client has words or a call that cannot be taken back."""
+        return self.prose or self.calls > 0
+
+    def remark(self, code: str, detail: str = "") -> None:
+        """Count something that was mended or refused."""
+        self.remarks.append(Remark(code, detail))
+
+    def begin(self, name: str) -> Iterator[ReplyEvent]:
+        """Yield the beginning of a call."""
+        self.open = _Sent(self.calls, call_id(), name)
+        self.calls += 1
+        yield CallStarted(self.open.index, self.open.id, name, _EMPTY)
+
+    def input(self, text: str) -> Iterator[ReplyEvent]:
+        """Yield more input of the open call."""
+        if text and self.open is not None:
+            self.open.texts.append(text)
+            yield CallInput(self.open.index, text, _EMPTY)
+
+    def ready(self, call: Call) -> Iterator[ReplyEvent]:
+        """Yield the end of the open call."""
+        if self.open is not None:
+            own = replace(call, id=self.open.id)
+            self.fingerprints.add(_fingerprint(call))
+            yield CallReady(self.open.index, own, _EMPTY)
+            self.open = None
+
+
+class _Sent(msgspec.Struct):
+    """A call that was begun on the wire, and the JSON that was sent of its input."""
+
+    index: int
+    id: str
+    name: str
+    texts: list[str] = []
+
+
+class Again(msgspec.Struct, frozen=True):
+    """Why the model is asked again, and the messages that tell it."""
+
+    why: str
+    messages: tuple[Message, ...]
+    is_denial: bool = False
+
+
+class _Fault(msgspec.Struct, frozen=True):
+    """One broken call: its code, the words for the model, and its text."""
+
+    code: str
+    words: str
+    text: str = ""
+
+
+class _OpenCall:
+    """A call that the model writes. `key` is its index in the text, or its slot in the API.
+
+    `opening` is the text that began it. A live call is sent as it arrives, by its `deltas`.
+    """
+
+    def __init__(self, key: int, name: str, dialect: str, opening: str = "") -> None:
+        self.key = key
+        self.name = name
+        self.dialect = dialect
+        self.opening = opening
+        self.deltas: ArgumentDeltas | TextDeltas | None = None
+        # The input of a native call.
+        self.texts: list[str] = []
+        self.scan = JsonScan() if dialect == NATIVE else None
+
+
+class _RawText:
+    """The text of a reply, of which parts are wanted by their spans."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._starts: list[int] = []
+        self.length = 0
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> None:
+        """Take the next piece."""
+        self._pieces.append(piece)
+        self._starts.append(self.length)
+        self.length += len(piece)
+
+    def between(self, start: int, end: int) -> str:
+        """Return the characters of a span. Only pieces that it touches are joined."""
+        first = max(0, bisect_right(self._starts, start) - 1)
+        last = bisect_left(self._starts, end)
+        base = self._starts[first] if self._starts else 0
+        return "".join(self._pieces[first:last])[start - base : end - base]
+
+
+class ModelReply:
+    """Reads one reply: takes pieces of the model, gives events that may be sent."""
+
+    def __init__(
+        self,
+        request: GatewayRequest,
+        prompt: ModelPrompt,
+        sender: Sender,
+        firewall: Firewall | None,
+        *,
+        holds: bool,
+        prose_is_thought: bool = False,
+    ) -> None:
+        self._request = request
+        self._prompt = prompt
+        self._sender = sender
+        self._firewall = firewall
+        self._parser = prompt.parser
+        self._specs = {one.name: one for one in request.tools}
+        names = request.choice.names or tuple(self._specs)
+        self._allowed = frozenset(names) if request.choice.demand != "none" else frozenset[str]()
+        self._holds = holds
+        self._prose_is_thought = prose_is_thought
+        self._held: list[Text] = []
+        self._thoughts: list[str] = []
+        self._stops = _StopWatch(request.stop if prompt.dialect is not None else ())
+        self._faults: list[_Fault] = []
+        self._denied: list[tuple[Call, str]] = []
+        self._open: _OpenCall | None = None
+        self._natives: list[_OpenCall] = []
+        self._late: list[tuple[Call, str]] = []
+        self._raw = _RawText()
+        self._sent_before = sender.calls
+        self._unfinished = sender.open
+        self._stopped = ""
+        self.stop_text = ""
+        self.length = 0
+        self.has_pieces = False
+        self.is_enough = False
+        self.is_unheard = False
+
+    # --- Pieces of the model ---
+
+    def feed(self, piece: Piece) -> Iterator[ReplyEvent]:
+        """Yield what may be sent after a piece."""
+        self.has_pieces = True
+        match piece:
+            case Spoken(text=text):
+                self.length += len(text)
+                self._raw.add(text)
+                yield from self._take(self._parser.feed(text))
+            case Thinking(text=text):
+                self.length += len(text)
+                yield from self._think(text)
+            case NativeDelta():
+                self.length += len(piece.text) + len(piece.name)
+                yield from self._native(piece)
+            case ToolsUnheard():
+                self.is_unheard = True
+            case Stopped(reason=reason):
+                self._stopped = reason
+            case _:
+                pass
+
+    def close(self) -> Iterator[ReplyEvent]:
+        """Yield what is left; no more pieces come."""
+        if not self.is_enough:
+            yield from self._take(self._parser.close())
+            yield from self._end_natives()
+            if not self.is_enough and not self.stop_text:
+                yield from self._say(self._stops.close())
+        if self._sender.open is not None and not self._faults:
+            words = f"the call of {self._sender.open.name} was never ended"
+            self._faults.append(_Fault("call-not-ended", _NOT_READ.format(why=words)))
+
+    def _take(self, events: Iterable[Event]) -> Iterator[ReplyEvent]:
+        for event in events:
+            if self.is_enough:
+                return
+            match event:
+                case Text(text=text):
+                    yield from self._prose(text)
+                case Reasoning(text=text):
+                    yield from self._think(text)
+                case CallStarted():
+                    self._start(event)
+                case CallInput(text=text):
+                    yield from self._input(text)
+                case CallReady(call=call):
+                    yield from self._ready(call)
+                case Malformed():
+                    self._break(event)
+                case CallResult():
+                    self._sender.remark("written-result", "the model wrote a result itself")
+                case Problem():
+                    self._problem(event)
+
+    def _problem(self, problem: Problem) -> None:
+        self._sender.remark(problem.code, problem.detail)
+        if problem.code == "unread-call":
+            self._faults.append(_Fault(problem.code, _NOT_READ.format(why=problem.detail)))
+
+    # --- Prose ---
+
+    def _prose(self, text: str) -> Iterator[ReplyEvent]:
+        if self.stop_text:
+            return
+        said, stop = self._stops.feed(text)
+        yield from self._say(said)
+        if stop:
+            # Text behind a stop sequence does not exist for the client.
+            self.stop_text = stop
+            self.is_enough = True
+
+    def _say(self, text: str) -> Iterator[ReplyEvent]:
+        if not text:
+            return
+        event = Text(text, _EMPTY)
+        if self._holds or self._faults or self._sender.open is not None:
+            self._held.append(event)
+        else:
+            self._sender.prose = self._sender.prose or bool(text.strip())
+            yield event
+
+    def _release(self) -> Iterator[ReplyEvent]:
+        """Yield the prose that waited, once a call is sent behind it.
+
+        Where prose was sent by an earlier attempt, or may not stand before a call, it is given as a
+        thought.
+        """
+        held, self._held = self._held, []
+        text = "".join(event.text for event in held)
+        if not text.strip():
+            return
+        is_thought = self._sender.prose or self._prose_is_thought
+        yield Reasoning(text, _EMPTY) if is_thought else Text(text, _EMPTY)
+        self._sender.prose = True
+
+    def _think(self, text: str) -> Iterator[ReplyEvent]:
+        if self._sender.open is not None:
+            # Nothing stands between the parts of a call.
+            self._thoughts.append(text)
+        elif text:
+            yield Reasoning(text, _EMPTY)
+
+    def _late_thoughts(self) -> Iterator[ReplyEvent]:
+        text = "".join(self._thoughts)
+        self._thoughts.clear()
+        if text:
+            yield Reasoning(text, _EMPTY)
+
+    # --- Calls in the text ---
+
+    def _start(self, event: CallStarted) -> None:
+        self._open = call = _OpenCall(
+            event.index,
+            self._prompt.own_name(event.name),
+            self._parser.call_dialects[event.index],
+            self._raw.between(*event.span),
+        )
+        self._make_live(call, may_be=not self._natives and self._sender.open is None)
+
+    def _make_live(self, call: _OpenCall, *, may_be: bool) -> None:
+        """Decide whether the arguments of a call are sent as they arrive."""
+        name = call.name
+        is_twin = self._prompt.mode == "mixed" and self._sender.calls > 0
+        is_live = (
+            may_be
+            and name in self._allowed
+            and name not in self._request.strict
+            and self._firewall is None
+            and not is_twin
+            and not self._faults
+        )
+        call.deltas = self._deltas(call) if is_live else None
+
+    def _deltas(self, call: _OpenCall) -> ArgumentDeltas | TextDeltas:
+        form = TextDeltas if call.name in self._request.free_text else ArgumentDeltas
+        return form(
+            call.dialect,
+            self._specs.get(call.name),
+            opening=call.opening,
+            restores=self._prompt.has_signs,
+        )
+
+    def _input(self, text: str) -> Iterator[ReplyEvent]:
+        if self._open is not None:
+            yield from self._more(self._open, text)
+
+    def _more(self, call: _OpenCall, text: str) -> Iterator[ReplyEvent]:
+        """Yield more of the arguments of a call that is live."""
+        if call.deltas is None:
+            return
+        delta = call.deltas.feed(text)
+        if delta:
+            if self._sender.open is None:
+                yield from self._release()
+                yield from self._sender.begin(call.name)
+            yield from self._sender.input(delta)
+
+    def _ready(self, call: Call) -> Iterator[ReplyEvent]:
+        opened, self._open = self._open, None
+        own = replace(
+            call,
+            name=self._prompt.own_name(call.name),
+            input=restore_input(call.input) if self._prompt.has_signs else call.input,
+        )
+        text = self._text_of(call)
+        if not own.ended:
+            self._refuse_call("call-not-ended", own, "it was never ended", text)
+            return
+        if opened is not None and opened.deltas is not None and self._sender.open is not None:
+            yield from self._finish(opened, own)
+            return
+        if self._natives and self._sender.open is not None:
+            # The open native call ends first.
+            self._late.append((own, text))
+            return
+        yield from self._send(own, text)
+
+    def _finish(self, opened: _OpenCall, call: Call) -> Iterator[ReplyEvent]:
+        """End a call whose arguments were begun as they arrived."""
+        if opened.deltas is not None:
+            yield from self._sender.input(opened.deltas.finish(call.input))
+            if not opened.deltas.agrees:
+                self._sender.remark("input-differs", f"{call.name} was repaired behind its input")
+        yield from self._sender.ready(call)
+        yield from self._end_after_call()
+
+    def _send(self, call: Call, text: str) -> Iterator[ReplyEvent]:
+        """Send a whole call, if it may be sent."""
+        passed = self._checked(call, text)
+        if passed is None:
+            return
+        whole = self._whole_input(passed)
+        unfinished = self._sender.open
+        if unfinished is not None:
+            yield from self._complete(unfinished, passed, whole, text)
+            return
+        if _fingerprint(passed) in self._sender.fingerprints and self._prompt.mode == "mixed":
+            self._sender.remark("call-twice", f"{call.name} came in two forms")
+            return
+        yield from self._release()
+        yield from self._sender.begin(passed.name)
+        yield from self._sender.input(whole)
+        yield from self._sender.ready(passed)
+        yield from self._end_after_call()
+
+    def _complete(
+        self, unfinished: _Sent, call: Call, whole: str, text: str
+    ) -> Iterator[ReplyEvent]:
+        """Complete a call of an earlier attempt by one that begins as it did."""
+        sent = "".join(unfinished.texts)
+        if call.name == unfinished.name and whole.startswith(sent):
+            yield from self._sender.input(whole[len(sent) :])
+            yield from self._sender.ready(call)
+            yield from self._end_after_call()
+        else:
+            self._faults.append(_Fault("call-not-ended", "another call came in its place", text))
+
+    def _end_after_call(self) -> Iterator[ReplyEvent]:
+        yield from self._late_thoughts()
+        self._holds = False
+        if not self._request.parallel:
+            self.is_enough = True
+
+    def _whole_input(self, call: Call) -> str:
+        if call.name in self._request.free_text:
+            return free_input(call.input)
+        return _json(call.input)
+
+    def _checked(self, call: Call, text: str) -> Call | None:
+        """Return the call that may be sent; `None` for one that may not."""
+        name = call.name
+        if name not in self._allowed:
+            tools = f"The tools are: {', '.join(sorted(self._allowed))}." if self._allowed else ""
+            words = _UNKNOWN.format(name=name, tools=tools)
+            self._faults.append(_Fault("unknown-tool", words, text))
+            self._sender.remark("unknown-tool", name)
+            self._hold_text(text)
+            return None
+        if name in self._request.strict and (why := self._unfit(call)):
+            words = _UNFIT.format(name=name, why=why)
+            self._faults.append(_Fault("input-unfit", words, text))
+            self._sender.remark("input-unfit", f"{name}: {why}")
+            self._hold_text(text)
+            return None
+        if self._firewall is None:
+            return call
+        verdict = self._firewall.judge(call, self._specs.get(name))
+        why = "; ".join(verdict.reasons)
+        if verdict.call is None:
+            self._denied.append((call, why))
+            self._sender.remark("denied", f"{name}: {why}")
+        elif verdict.reasons:
+            self._sender.remark("rewritten", f"{name}: {why}")
+        return verdict.call
+
+    def _unfit(self, call: Call) -> str:
+        try:
+            tool = next(iter(Registry.from_json([_plain_spec(self._specs[call.name])]).tools))
+            faults = tool.check(call.input).faults
+        except CallblocksError as error:
+            raise GatewayFault(
+                "invalid_request", f"the schema of {call.name}: {error}", field="tools"
+            ) from error
+        return "; ".join(f"{one.field}: {one.problem}".removeprefix(": ") for one in faults)
+
+    def _break(self, event: Malformed) -> None:
+        """Take a call that cannot be read."""
+        if event.index is not None:
+            self._open = None
+        self._faults.append(_Fault(event.code, _NOT_READ.format(why=event.detail), event.text))
+        self._sender.remark(event.code, event.detail)
+        self._hold_text(event.text)
+
+    def _refuse_call(self, code: str, call: Call, why: str, text: str) -> None:
+        self._faults.append(_Fault(code, _NOT_READ.format(why=f"{call.name}: {why}"), text))
+        self._sender.remark(code, call.name)
+        self._hold_text(text)
+
+    def _hold_text(self, text: str) -> None:
+        # Of a call that was begun on the wire, the client has the input.
+        if text and self._sender.open is None:
+            self._held.append(Text(text, _EMPTY))
+
+    def _text_of(self, call: Call) -> str:
+        return self._raw.between(*call.span)
+
+    # --- Calls in the API's own form ---
+
+    def _native(self, delta: NativeDelta) -> Iterator[ReplyEvent]:
+        call = next((one for one in self._natives if one.key == delta.slot), None)
+        if call is None:
+            call = _OpenCall(delta.slot, "", NATIVE)
+            self._natives.append(call)
+        if delta.name and not call.name:
+            call.name = self._prompt.own_name(delta.name)
+            is_first = self._natives[0] is call and self._open is None
+            self._make_live(call, may_be=is_first and self._sender.open is None)
+            if call.texts:
+                yield from self._more(call, "".join(call.texts))
+        if delta.text:
+            call.texts.append(delta.text)
+            if call.scan is not None:
+                call.scan.feed(delta.text)
+            if call.name:
+                yield from self._more(call, delta.text)
+        # Text behind a complete object cannot belong to it.
+        while self._natives and (head := self._natives[0]).name and _is_whole(head):
+            self._natives.pop(0)
+            yield from self._end_native(head)
+            if self.is_enough:
+                return
+
+    def _end_natives(self) -> Iterator[ReplyEvent]:
+        while self._natives and not self.is_enough:
+            yield from self._end_native(self._natives.pop(0))
+        late, self._late = self._late, []
+        for call, text in late:
+            if not self.is_enough:
+                yield from self._send(call, text)
+
+    def _end_native(self, opened: _OpenCall) -> Iterator[ReplyEvent]:
+        text = "".join(opened.texts)
+        is_cut = self._stopped in ("length", "content_filter")
+        try:
+            if not opened.name:
+                raise ValueError("it names no tool")
+            given = read_native_input(text, is_cut=is_cut)
+        except ValueError as error:
+            shown = " ".join(filter(None, (opened.name, text)))
+            why = f"{opened.name or 'a call'}: {error}"
+            self._faults.append(_Fault("native.input", _NOT_READ.format(why=why), shown))
+            self._sender.remark("native.input", why)
+            self._hold_text(shown)
+            return
+        if self._prompt.has_signs:
+            given = restore_input(given)
+        call = Call(id="", name=opened.name, input=given, dialect=NATIVE)
+        if opened.deltas is not None and self._sender.open is not None:
+            yield from self._finish(opened, call)
+        else:
+            yield from self._send(call, text)
+
+    # --- The verdict ---
+
+    @property
+    def _has_sent(self) -> bool:
+        return self._sender.calls > self._sent_before and self._sender.open is None
+
+    def again(self, *, can_ask: bool, denials: int) -> Again | None:
+        """Return why and how the model is to be asked again; `None` if the reply stands."""
+        if self._is_cut or self.stop_text:
+            return None
+        if self._denied:
+            return self._after_denials(denials)
+        if not can_ask or self._has_sent:
+            return None
+        return self._complaint()
+
+    def _after_denials(self, denials: int) -> Again | None:
+        if not self._has_sent and denials > 0:
+            return self._denial()
+        # Beside calls that pass, the person is told, and so the model of the next turn.
+        words = [f"\n(refused: {call.name}: {why})\n" for call, why in self._denied]
+        self._held += [Text(text, _EMPTY) for text in words]
+        return None
+
+    def _complaint(self) -> Again | None:
+        if self._faults:
+            return self._ask(self._faults[0].words, self._faults[0].code)
+        if self._sender.calls:
+            return None
+        if self._request.choice.demand == "required":
+            names = ", ".join(sorted(self._allowed))
+            return self._ask(_NOT_CALLED.format(names=names), "choice-not-held")
+        if why := self._json_fault():
+            return self._ask(_NOT_JSON.format(why=why), "answer-not-json")
+        return None
+
+    def _ask(self, words: str, code: str) -> Again:
+        said = str(self._raw) or "\n".join(fault.text for fault in self._faults)
+        # What an attempt wrote in vain is no prose of the reply.
+        self._held.clear()
+        messages = (
+            Message("assistant", (TextPart(said or "(nothing)"),)),
+            Message("user", (TextPart(words),)),
+        )
+        return Again(code, messages)
+
+    def _denial(self) -> Again:
+        prose = "".join(event.text for event in self._held)
+        self._held.clear()
+        calls = tuple(replace(call, id=call_id()) for call, _ in self._denied)
+        results = (
+            Message("tool", (TextPart(_DENIED.format(why=why)),), call_id=call.id)
+            for call, (_, why) in zip(calls, self._denied, strict=True)
+        )
+        parts = (TextPart(prose),) if prose else ()
+        return Again("denied", (Message("assistant", parts, calls), *results), is_denial=True)
+
+    def _json_fault(self) -> str:
+        """Return why the answer is not the JSON that the client demands, or ""."""
+        form = self._request.json_format
+        if form is None or not self._held:
+            return ""
+        text = "".join(event.text for event in self._held)
+        value = _json_value(text)
+        if value is None:
+            return "it is no JSON"
+        if form.schema is None:
+            return ""
+        import jsonschema_rs
+
+        try:
+            error = next(iter(jsonschema_rs.validator_for(form.schema).iter_errors(value[0])), None)
+        except (ValueError, RecursionError):
+            return ""
+        return error.message if error else ""
+
+    @property
+    def _is_cut(self) -> bool:
+        return self._stopped in ("length", "content_filter")
+
+    def rest(self) -> Iterator[ReplyEvent]:
+        """Yield what waited, in its order: the reply stands as it is."""
+        held, self._held = self._held, []
+        text = "".join(event.text for event in held)
+        if self._request.json_format is not None and (value := _json_value(text)):
+            text = value[1]
+        if text and self._sender.open is None:
+            yield Text(text, _EMPTY)
+
+    def reason(self, sender: Sender) -> FinishReason:
+        """Return the reason for the end, as clients need it."""
+        if self._stopped == "content_filter":
+            return "filter"
+        if self._stopped == "length" or sender.open is not None:
+            return "length"
+        if sender.calls:
+            return "calls"
+        if self._request.choice.demand == "required":
+            sender.remark("choice-not-held", "the model made no call")
+        return "stop"
+
+
+# --- Stop sequences of a client, looked for in prose alone ---
+
+
+class _StopWatch:
+    """Finds the first of several texts, in pieces; a call that holds one is not cut by it."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = [stop for stop in stops if stop]
+        self._longest = max(map(len, self._stops), default=0)
+        self._pattern = re.compile("|".join(map(re.escape, self._stops))) if self._stops else None
+        self._pending = ""
+
+    def feed(self, text: str) -> tuple[str, str]:
+        """Return the text that may be sent, and the stop sequence that was found, or ""."""
+        if self._pattern is None:
+            return text, ""
+        text, self._pending = self._pending + text, ""
+        hit = self._pattern.search(text)
+        if hit:
+            return text[: hit.start()], hit[0]
+        first = max(0, len(text) - self._longest + 1)
+        for at in range(first, len(text)):
+            if any(stop.startswith(text[at:]) for stop in self._stops):
+                text, self._pending = text[:at], text[at:]
+                break
+        return text, ""
+
+    def close(self) -> str:
+        """Return the text that waited."""
+        pending, self._pending = self._pending, ""
+        return pending
+
+
+# --- Values ---
+
+
+def free_input(given: dict[str, Any]) -> str:
+    """Return the input of a free-text tool as its text."""
+    value = given.get("input")
+    return value if isinstance(value, str) and len(given) == 1 else _json(given)
+
+
+def _is_whole(call: _OpenCall) -> bool:
+    return call.scan is not None and call.scan.complete
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=repr)
+
+
+def _json_value(text: str) -> tuple[Any, str] | None:
+    """Return the JSON value of an answer, and its text without what stands around it."""
+    plain = text.strip()
+    if fence := re.fullmatch(r"```(?:json)?\s*\n(.*?)\n\s*```", plain, re.DOTALL):
+        plain = fence[1].strip()
+    try:
+        return json.loads(plain), plain
+    except (ValueError, RecursionError):
+        return None
+
+
+def _plain_spec(spec: ToolSpec) -> dict[str, Any]:
+    return {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+
+
+def _fingerprint(call: Call) -> str:
+    return json.dumps([call.name, call.input], sort_keys=True, default=repr)
