@@ -33,8 +33,8 @@ from callblocks.core.calls import Call
 from callblocks.core.errors import BadPolicy
 from callblocks.core.globs import holds_text
 from callblocks.core.specs import ToolSpec
-from callblocks.policy.facts import Facts, host_of
 from callblocks.policy.policy import Policy
+from callblocks.policy.rules import Facts, host_of
 
 __all__ = ("Firewall", "PolicyFirewall", "Rewrite", "Verdict")
 
