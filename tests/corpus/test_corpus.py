@@ -17,6 +17,7 @@ from callblocks.core.events import join
 from callblocks.parser import AUTO
 from support.corpus import CASES, CORPUS, cases_of, content, naming, options
 from support.reading import NAMES, alike, cut, lines, read
+from support.sampling import sample
 from support.verifying import verify
 
 LEAST = 15
@@ -67,13 +68,16 @@ def check_cuts(path: Path) -> None:
     """Cut the text of a case everywhere, and at random.
 
     One reading has many cuts, so far apart that each has whole markers before and after it. So a
-    text is read as often as two cuts are apart, and not as often as it has characters.
+    text is read as often as two cuts are apart, and not as often as it has characters. Of these
+    readings each third one is made, beginning with another one in each case: the cases of a dialect
+    are cut at all distances from their markers, and `CALLBLOCKS_FULL=1` cuts each case everywhere.
     """
     text, given, dialect = content(path), options(path), path.parent.name
     whole = join(read(dialect, [text], **given))
     random = Random(path.stem)
+    firsts = sample(range(1, min(APART + 1, len(text))), of=3, seed=path.stem)
     places = [
-        *(range(first, len(text), APART) for first in range(1, min(APART + 1, len(text)))),
+        *(range(first, len(text), APART) for first in firsts),
         *(random.choices(range(len(text) + 1), k=5) for _ in range(RANDOM_CUTS)),
     ]
     for at in places:
