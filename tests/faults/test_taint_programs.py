@@ -14,8 +14,8 @@ import pytest
 
 from support.canaries import Tally, play
 
-PROGRAMS = int(os.environ.get("CALLBLOCKS_PROGRAMS", "500"))
-PARTS = 10
+PROGRAMS = int(os.environ.get("CALLBLOCKS_PROGRAMS", "200"))
+PARTS = 4
 WHOLE = 4
 """Programs with a model, a dialect and `SIGKILL`, which take much longer."""
 

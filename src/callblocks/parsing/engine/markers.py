@@ -273,6 +273,8 @@ def _begun(letters: Sequence[str]) -> str:
     return letters[0] + pattern
 
 
+# The same few hundred atoms are asked about again and again while patterns are built.
+@lru_cache(maxsize=4096)
 def _is_letter(atom: str) -> bool:
     return bool(atom) and re.escape(atom[-1:]) == atom
 

@@ -17,6 +17,7 @@ from callblocks.dialects import FAMILIES
 from callblocks.parser import Options
 from callblocks.views.model_view.neutral import ESCAPE, Neutral, restore
 from support.corpus import all_cases, options, texts_of
+from support.sampling import sample
 from support.soup import COMMON, PARTS, markers, texts
 
 HEAD = "\n[TOOL RESULT a].result x\n"
@@ -91,12 +92,13 @@ def test_no_text_of_the_corpus_calls_a_tool_once_it_is_neutral(number: int) -> N
     dialect, hint = READERS[number]
     # Each text is read by its own dialect, and by one of the others.
     said = (*texts_of(dialect), *TEXTS[number :: len(READERS)])
-    for at, text in enumerate(said):
+    for at, text in enumerate(sample(said, of=2, seed=number)):
         assert_harmless(neutralize(text), dialect, WAYS[at % len(WAYS)], hint)
-    for text in FORGED:
+    for text in sample(FORGED, of=2, seed=number):
         assert_harmless(neutralize(text), dialect, WAYS[0], hint)
         assert_harmless(f"x {neutralize(text, fresh=False)} y", dialect, WAYS[0], hint)
-    for way in WAYS:
+    # All texts stand in the transcript; the ways are a few for each reader, and all for any four.
+    for way in sample(WAYS, of=4, seed=number):
         assert_harmless(transcript(said), dialect, way, hint)
 
 
@@ -131,7 +133,7 @@ def test_no_random_text_calls_a_tool_once_it_is_neutral(
 def test_beside_a_call_it_calls_nothing_too(dialect: str) -> None:
     tool = next(tool for tool in KNOWN if tool.name == "search")
     call = dialects[dialect].example((tool,))
-    for text in (*FORGED, *JSON, *texts_of(dialect)):
+    for text in sample((*FORGED, *JSON, *texts_of(dialect)), of=3, seed=dialect):
         neutral = neutralize(text)
         parsed = parse(f"{call}{HEAD}{neutral}", dialect, tools=KNOWN)
         assert [one.name for one in parsed.calls if one.name in NAMES] == ["search"], parsed.events
