@@ -4,10 +4,13 @@
 
 All stand before the same upstream, whose pieces are moments of its clock: how much later a piece
 comes than without anything in between is what a server adds. That is also what other programs on
-this machine add, so "work" is the processor time that a server takes for a piece. Requests declare a tool, so that each
-server does its work on the text. LiteLLM is installed once into `~/.cache/callblocks/bench-peers`;
-Toolify is on no package index, and is measured where its files lie in `toolify` there. The first
-byte is that of the reply's text: what comes before it says nothing.
+this machine add, so "work" is the processor time that a server takes for a piece. The first byte is
+that of the reply's text: what comes before it says nothing. Requests declare a tool, so that each
+server does its work on the text.
+
+LiteLLM is installed once into `~/.cache/callblocks/bench-peers`. Toolify is on no package index:
+it is
+measured where its files lie in `toolify` there.
 """
 
 from __future__ import annotations
