@@ -9,8 +9,7 @@ that of the reply's text: what comes before it says nothing. Requests declare a 
 server does its work on the text.
 
 LiteLLM is installed once into `~/.cache/callblocks/bench-peers`. Toolify is on no package index:
-it is
-measured where its files lie in `toolify` there.
+it is measured where its files lie in `toolify` there.
 """
 
 from __future__ import annotations
@@ -285,9 +284,8 @@ def _started(
     command: list[str], folder: Path | None = None, **more: str
 ) -> Generator[subprocess.Popen[str], None, None]:
     env: Mapping[str, str] = {**os.environ, **more}
-    quiet = {} if folder is None and "bench.gateway_app" in command else {"stderr": -3}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=env, cwd=folder, **quiet
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env, cwd=folder
     ) as child:
         try:
             yield child

@@ -20,9 +20,9 @@ from callblocks.models.llama import smollm2_path
 from support.gateway import gateway_of
 
 ROOT = Path(__file__).parents[2]
-TIMES = 3
+TIMES = 50
 """How often each demand is made; there are four."""
-TOKENS = 120
+TOKENS = 60
 
 FUNCTIONS: Any = [
     {
@@ -81,7 +81,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenAI]:
 def test_a_demand_is_held_each_time(client: OpenAI, demand: str) -> None:
     for seed in range(TIMES):
         messages: Any = [{"role": "user", "content": f"How is it in Oslo? ({seed})"}]
-        with client.chat.completions.stream(
+        reply = client.chat.completions.create(
             model="smollm2",
             messages=messages,
             tools=FUNCTIONS,
@@ -89,11 +89,13 @@ def test_a_demand_is_held_each_time(client: OpenAI, demand: str) -> None:
             temperature=0.8,
             max_tokens=TOKENS,
             **DEMANDS[demand],
-        ) as stream:
-            choice = stream.get_final_completion().choices[0]
-        calls = choice.message.tool_calls or []
+        )
+        choice = reply.choices[0]
+        calls: list[Any] = choice.message.tool_calls or []
         names = {call.function.name for call in calls}
-        assert all(set(json.loads(call.function.arguments)) == {"city"} for call in calls)
+        # A model of this size may call on and on: only the last call may be cut, by the limit.
+        ended = calls if choice.finish_reason == "tool_calls" else calls[:-1]
+        assert all(set(json.loads(call.function.arguments)) == {"city"} for call in ended)
         match demand:
             case "none":
                 assert not calls
