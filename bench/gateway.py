@@ -43,7 +43,7 @@ LITELLM = "1.83.0"
 STREAMS = 200
 FAST_STREAMS = 50
 ROUNDS = 2
-SPREAD = 3.0
+SPREAD = 2.0
 """Seconds over which the streams begin."""
 FIRST_BOUND, PIECE_BOUND = 5.0, 0.2
 """The most milliseconds that the gateway may add to the first byte, and work on a piece."""
@@ -281,7 +281,7 @@ def _toolify(upstream: int, folder: Path) -> Generator[Server, None, None]:
 
 @contextmanager
 def _started(
-    command: list[str], folder: Path | None = None, **more: str
+    command: list[str], folder: Path | None = None, /, **more: str
 ) -> Generator[subprocess.Popen[str], None, None]:
     env: Mapping[str, str] = {**os.environ, **more}
     with subprocess.Popen(
