@@ -31,7 +31,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     changed = False
-    for page in sorted((ROOT / "docs").rglob("*.md")):
+    for page in (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "tests" / "support" / "README.md"):
         old = page.read_text("utf-8")
         new = PLACE.sub(_filled, old)
         if new == old:

@@ -41,6 +41,7 @@ from talking import (
     turn_codes,
     turn_events,
 )
+from test_helpers import support_table
 
 import callblocks
 from callblocks import Limits, dialects
@@ -162,6 +163,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "groups": group_table,
     "family-dialects": family_sections,
     "conformance": conformance_page,
+    "support": support_table,
     "events": event_table,
     "general-codes": general_codes,
     "timeline-codes": timeline_codes,

@@ -37,7 +37,6 @@ from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "web" / "corpus"
-CHAT_TEXTS = ROOT / "tests" / "corpus" / "chat-blocks"
 WIDTHS = (80, 40)
 
 
@@ -84,12 +83,13 @@ def stream(events: list[TurnEvent], is_drawn: bool) -> dict[str, Any]:
 
 def texts() -> Iterator[dict[str, Any]]:
     """Chat texts of the dialect's corpus, as a chat shows them."""
-    for path in sorted(CHAT_TEXTS.glob("*.txt")):
-        if not path.with_suffix(".json").exists():
-            text = path.read_bytes().decode("utf-8")
+    from support.corpus import cases_of
+
+    for case in cases_of("chat-blocks"):
+        if not case.options:
             chat = Chat()
-            chat.feed(parse(text, "chat-blocks").events)
-            yield {"name": path.stem, "text": text, "items": [*_items(chat.close())]}
+            chat.feed(parse(case.text, "chat-blocks").events)
+            yield {"name": case.title, "text": case.text, "items": [*_items(chat.close())]}
 
 
 def show() -> dict[str, Any]:

@@ -11,9 +11,9 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from support.browser import PHONE, Watch
-from support.harm import open_all_folds
+from support.page_injection import open_all_folds
+from support.page_states import STATES, ask
 from support.site import Site, open_site
-from support.states import STATES, ask
 
 SCRIPTS = Path(__file__).with_name("scripts")
 Axe = Callable[[Page], list[str]]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from support.browser import Watch, watched
-from support.serving import chunks, said
+from support.chat_server import chunks, said
 from support.site import Site
 
 _ICON = r"Failed to load resource"

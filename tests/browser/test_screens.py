@@ -14,9 +14,9 @@ import pytest
 from playwright.sync_api import Page
 
 from support.browser import DESKTOP, PHONE, Scheme, Watch
+from support.page_states import STATES
 from support.pages import ROOT
 from support.site import Site
-from support.states import STATES
 
 PICTURES = ROOT / "docs" / "pictures"
 SIZES = {"desktop": DESKTOP, "phone": PHONE}

@@ -14,9 +14,9 @@ from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.turn_files import open_recorder
 from support.browser import Watch
-from support.harm import assert_harmless, open_all_folds, watch_harm
+from support.page_injection import assert_harmless, open_all_folds, watch_harm
+from support.page_states import ask, read_text
 from support.site import Site
-from support.states import ask, read_text
 
 # A line of its own for each, with enough around it that no payload ends another.
 WORDS = "\n\n".join(f"{number}. {payload}" for number, payload in enumerate(PAYLOADS, 1))

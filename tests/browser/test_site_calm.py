@@ -9,8 +9,8 @@ from callblocks.core.outcomes import Outcome
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.turn_files import open_recorder
 from support.browser import Watch
+from support.page_states import ask
 from support.site import Site
-from support.states import ask
 
 # All shifts count, also those that follow something that the person did; but not of what is gone
 # since, as the cursor behind the last word, nor of a pixel that rounding moves.

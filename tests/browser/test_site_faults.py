@@ -5,8 +5,8 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from support.browser import Watch
+from support.page_states import ask, open_batch
 from support.site import Site
-from support.states import ask, open_batch
 
 _KEPT = "Object.keys(sessionStorage).some((key) => key.startsWith('callblocks.open.'))"
 _GONE = r"Failed to load resource|ERR_"

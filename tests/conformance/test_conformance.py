@@ -12,8 +12,8 @@ from callblocks.core.events import CallReady, Event, join
 from conformance.agreeing import difference, options
 from conformance.reasons import AGREED, REASONS
 from conformance.vectors import Case, cases, unflagged
-from support.reading import alike, cut, read
-from support.verifying import verify
+from support.event_verifier import verify
+from support.text_pieces import alike, cut, read
 
 LEAST = 0.95
 SHORT = 150

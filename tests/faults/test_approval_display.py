@@ -26,8 +26,8 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.tools.declare import tool
 from callblocks.views.rows import exact
-from support.running import call, run_one
-from support.serving import Running, posted, running_server
+from support.chat_server import Running, posted, running_server
+from support.tool_runtime import call, run_one
 
 V5: dict[str, Any] = {"headers": {"x-callblocks-sdk-version": "5"}}
 SYNTAX = ";|&<>()$`{}[]*?\"'\\ \t\n\r\u2028\u00a0"

@@ -15,14 +15,14 @@ from callblocks.runtime.journal import Journal, JournalEntry
 from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
-from support.running import call, run_one
+from support.tool_runtime import call, run_one
 
 PROGRAM = """
 import os, signal, sys
 from callblocks.tools.declare import tool
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.turn_scope import Turn
-from support.running import call, run_one
+from support.tool_runtime import call, run_one
 
 journal_path, effects, when = sys.argv[1:]
 

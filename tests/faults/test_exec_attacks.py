@@ -17,10 +17,10 @@ import pytest
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.sandbox.sandbox import MIB
 from callblocks.toolkits.exec.exec_tools import ExecLimits
-from support.executing import ALLOW_CODE, PYTHON, SHELL, code_tools, contract, execute
-from support.recording import Session, a_session
-from support.running import call
+from support.exec_runs import ALLOW_CODE, PYTHON, SHELL, code_tools, contract, execute
+from support.recorded_sessions import Session, a_session
 from support.sandboxes import groups, strangers
+from support.tool_runtime import call
 
 SMALL = ExecLimits(memory=64 * MIB, processes=16, files=8 * MIB)
 FIRST = "import os, sys\nopen('files/first.txt', 'w').write('kept')\n"

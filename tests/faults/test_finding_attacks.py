@@ -16,7 +16,7 @@ from callblocks.guard.files.root import Root
 from callblocks.toolkits.search.chunks import Kind
 from callblocks.toolkits.search.reader_process import read_apart
 from callblocks.tools.context import Context
-from support.finding_files import Finding, docx_with, pdf_objects
+from support.search_files import Finding, docx_with, pdf_objects
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _WORDS = "<w:body><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:body></w:document>"

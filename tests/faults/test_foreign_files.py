@@ -1,7 +1,7 @@
 """Files of others that cost more than they show: each parser has a limit, and it answers.
 
 `docs/foreign-files.md` lists the parsers; every row names a test here. Work is counted, never
-timed: a parser that runs away is ended by its count (`support.limited`).
+timed: a parser that runs away is ended by its count (`support.work_counter`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from callblocks.toolkits.search.text_readers import read_csv
 from callblocks.toolkits.search.text_readers import read_markdown as search_markdown
 from callblocks.toolkits.web.fetch import read_rules
 from support.google.calling import Calling
-from support.limited import at_most
+from support.work_counter import at_most
 
 NEVER = "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"
 GOOD = ("UID:goodone", "SUMMARY:good", "DTSTART:20260105T090000Z", "RRULE:FREQ=WEEKLY")

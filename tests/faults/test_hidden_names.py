@@ -14,8 +14,8 @@ from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.toolkits.standard import standard_tools
-from support.offices import copy_office
-from support.running import run_one
+from support.sample_offices import copy_office
+from support.tool_runtime import run_one
 
 DENIED = ("secrets/**", "**/*.pem", "office/drive/Passengers/**", "office/drive/price-list.html")
 NAMES = ("secrets", "north.md", "host.pem", "Passengers", "lost-and-found", "price-list")

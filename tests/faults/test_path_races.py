@@ -31,9 +31,9 @@ from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.standard import standard_tools
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
-from support.offices import copy_office
-from support.people import YES, Person
-from support.running import call, run, run_one
+from support.approvers import YES, Person
+from support.sample_offices import copy_office
+from support.tool_runtime import call, run, run_one
 
 SECRET = "seven herons on the north mole"
 RACES = int(os.environ.get("CALLBLOCKS_PATH_RACES", "400"))

@@ -11,7 +11,7 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.core.outcomes import Outcome
 from callblocks.runtime.journal import Intent, Journal
 from callblocks.timeline.timeline import APPROVALS, JOURNAL
-from support.speaking import Replies, some_host
+from support.scripted_sessions import Replies, some_host
 
 LONG_AGO = 1_000_000_000.0
 

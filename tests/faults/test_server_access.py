@@ -26,7 +26,7 @@ from callblocks.server.http.protocol import Strangers
 from callblocks.server.pages import is_page
 from callblocks.server.routes import ENDPOINTS
 from callblocks.server.settings import ServerSettings
-from support.serving import Running, posted, running_server
+from support.chat_server import Running, posted, running_server
 
 TOKEN = "correct-horse-battery-staple"
 PAGE = "http://localhost:5173"

@@ -12,8 +12,8 @@ from callblocks.guard.workers.budgets import Budgets
 from callblocks.session.host import Host
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.serving import Talker, running_server
-from support.speaking import check_grammar, of_type, some_host
+from support.chat_server import Talker, running_server
+from support.scripted_sessions import check_grammar, of_type, some_host
 
 CHATS = 8
 

@@ -16,7 +16,7 @@ import pytest
 
 from callblocks.approvals.book import ApprovalBook
 from callblocks.timeline.timeline import APPROVALS
-from support.serving import chunks, posted, said
+from support.chat_server import chunks, posted, said
 
 TESTS = Path(__file__).parent.parent
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from callblocks.server.http.protocol import LimitedHttp
 from callblocks.session.model_choice import SessionSettings
-from support.serving import Running, chunks, posted, running_server, said
+from support.chat_server import Running, chunks, posted, running_server, said
 
 LONG = {"session": SessionSettings(text=100_000_000)}
 

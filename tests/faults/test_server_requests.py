@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support.serving import Running, chunks, posted, running_server
+from support.chat_server import Running, chunks, posted, running_server
 
 LIMIT = 100_000
 

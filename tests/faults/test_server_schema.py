@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 
 from callblocks.server.openapi import openapi_document
 from callblocks.server.routes import ENDPOINTS
-from support.serving import Running, posted, running_server
+from support.chat_server import Running, posted, running_server
 
 # A stream without an end is followed in tests of its own.
 schema = schemathesis.openapi.from_dict(openapi_document(ENDPOINTS)).exclude(path_regex="/follow$")

@@ -15,7 +15,7 @@ import pytest
 
 from callblocks.guard.workers.worker import Worker
 from callblocks.server import cpu_work
-from support.serving import Running, running_server
+from support.chat_server import Running, running_server
 
 _TESTS = str(Path(__file__).parents[1])
 BODY = {"text": "Hello"}

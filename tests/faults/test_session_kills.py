@@ -26,16 +26,16 @@ from callblocks.session.session import Session
 from callblocks.session.turn_lock import this_owner
 from callblocks.timeline.log.verify import verify
 from callblocks.timeline.recorder import GivenFile, Recorder
+from support.approvers import Person
 from support.dying_session import (
     ANSWER,
     POINTS,
-    SessionNursery,
+    SessionForks,
     acting_host,
     effects_of,
     yes,
 )
-from support.people import Person
-from support.speaking import blocks_of, check_grammar, check_shape, of_type, run_turn
+from support.scripted_sessions import blocks_of, check_grammar, check_shape, of_type, run_turn
 
 OVER = ("before the prompt", "after the answer")
 """Then no turn is left to resume: the first was not taken, or all of it is there."""
@@ -53,9 +53,9 @@ SETTLED = {
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[SessionNursery]:
-    with SessionNursery() as nursery:
-        yield nursery
+def forks() -> Iterator[SessionForks]:
+    with SessionForks() as forks:
+        yield forks
 
 
 def nothing_twice(session: Session) -> None:
@@ -81,8 +81,8 @@ def codes(session: Session) -> list[str]:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_turn_goes_on(tmp_path: Path, nursery: SessionNursery, point: str) -> None:
-    nursery.die(tmp_path, point)
+def test_a_turn_goes_on(tmp_path: Path, forks: SessionForks, point: str) -> None:
+    forks.die(tmp_path, point)
     model, host = acting_host(tmp_path)
     events: list[TurnEvent] = []
     with host:
@@ -111,10 +111,8 @@ def test_a_turn_goes_on(tmp_path: Path, nursery: SessionNursery, point: str) -> 
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_turn_is_marked_as_interrupted(
-    tmp_path: Path, nursery: SessionNursery, point: str
-) -> None:
-    nursery.die(tmp_path, point)
+def test_a_turn_is_marked_as_interrupted(tmp_path: Path, forks: SessionForks, point: str) -> None:
+    forks.die(tmp_path, point)
     model, host = acting_host(tmp_path)
     with host:
         session = host.session("talk", yes)
@@ -145,10 +143,8 @@ def test_a_turn_is_marked_as_interrupted(
 
 
 @pytest.mark.parametrize("point", ["in the middle of a reply", "after the effect"])
-def test_a_new_turn_settles_the_one_before(
-    tmp_path: Path, nursery: SessionNursery, point: str
-) -> None:
-    nursery.die(tmp_path, point)
+def test_a_new_turn_settles_the_one_before(tmp_path: Path, forks: SessionForks, point: str) -> None:
+    forks.die(tmp_path, point)
     _, host = acting_host(tmp_path)
     with host:
         session = host.session("talk", yes)
@@ -164,8 +160,8 @@ def nothing_twice_in_turns(session: Session) -> None:
     assert set(paths.values()) <= {1}
 
 
-def test_a_turn_that_was_settled_can_still_go_on(tmp_path: Path, nursery: SessionNursery) -> None:
-    nursery.die(tmp_path, "after the call is written")
+def test_a_turn_that_was_settled_can_still_go_on(tmp_path: Path, forks: SessionForks) -> None:
+    forks.die(tmp_path, "after the call is written")
     _, host = acting_host(tmp_path)
     with host:
         session = host.session("talk", yes)
@@ -178,9 +174,9 @@ def test_a_turn_that_was_settled_can_still_go_on(tmp_path: Path, nursery: Sessio
 
 
 def test_an_approval_that_came_after_the_death_lets_the_call_run(
-    tmp_path: Path, nursery: SessionNursery
+    tmp_path: Path, forks: SessionForks
 ) -> None:
-    nursery.die(tmp_path, "while a person is asked")
+    forks.die(tmp_path, "while a person is asked")
     _, host = acting_host(tmp_path)
     with host:
         (asked,) = host.book.list("pending")
@@ -193,10 +189,8 @@ def test_an_approval_that_came_after_the_death_lets_the_call_run(
         assert len(effects_of(tmp_path)) == 1
 
 
-def test_one_that_dies_again_and_again_goes_on_at_last(
-    tmp_path: Path, nursery: SessionNursery
-) -> None:
-    nursery.die(tmp_path, "in the middle of a reply")
+def test_one_that_dies_again_and_again_goes_on_at_last(tmp_path: Path, forks: SessionForks) -> None:
+    forks.die(tmp_path, "in the middle of a reply")
     _, host = acting_host(tmp_path)
     with host:
         session = host.session("talk", yes)

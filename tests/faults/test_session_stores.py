@@ -15,7 +15,7 @@ from callblocks.core.turn_events import CallEnded, TurnEnded, TurnEvent
 from callblocks.runtime.journal import JournalUnavailable
 from callblocks.session.session import Session
 from support.dying_session import acting_host, effects_of, yes
-from support.speaking import blocks_of, check_grammar, of_type, run_turn
+from support.scripted_sessions import blocks_of, check_grammar, of_type, run_turn
 
 
 class Breaking:

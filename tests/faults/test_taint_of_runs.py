@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command import run
-from support.home import fence, move_in
+from support.command_home import fence, move_in
 
 TOOLS = '''
 from callblocks import tool

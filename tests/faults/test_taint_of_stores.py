@@ -28,9 +28,9 @@ from callblocks.toolkits.standard import standard_tools
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.people import YES, Person
-from support.running import ALLOW_ALL
-from support.speaking import ASK_ALL, Replies, run_turn, some_host, write
+from support.approvers import YES, Person
+from support.scripted_sessions import ASK_ALL, Replies, run_turn, some_host, write
+from support.tool_runtime import ALLOW_ALL
 
 PathText = Annotated[str, Field(json_schema_extra={"format": "path"})]
 PAGE = "the page of evil.example"

@@ -17,9 +17,9 @@ from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import MAX_BLOCK, Store
 from callblocks.timeline.log.transfer import export_lines, import_timeline
 from callblocks.timeline.log.verify import artifact_of, verify, verify_artifacts
-from support.recording import a_session
-from support.running import call
+from support.recorded_sessions import a_session
 from support.stores import KINDS, block, fresh_address
+from support.tool_runtime import call
 
 LARGE = 50 * 1024 * 1024
 SEED = 4

@@ -16,8 +16,8 @@ from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.verify import verify
 from support.dying_writer import Order
-from support.nursery import Nursery
 from support.stores import block
+from support.writer_forks import WriterForks
 
 SEED = 4
 CODES = {"store_damaged", "newer_schema", "store_unavailable"}
@@ -59,8 +59,8 @@ def remains(tmp_path_factory: pytest.TempPathFactory) -> Remains:
     with open_store(path) as store:
         store.append("talk", [block(f"begin {at} {'a' * at * 9}") for at in range(60)])
         store.append("other", [block(f"other {at}") for at in range(20)])
-    with Nursery() as nursery:
-        nursery.kill(Order(address=str(path), home=str(folder), number=1, producers=2, after=40))
+    with WriterForks() as forks:
+        forks.kill(Order(address=str(path), home=str(folder), number=1, producers=2, after=40))
     return Remains(folder)
 
 

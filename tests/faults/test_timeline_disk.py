@@ -28,10 +28,10 @@ from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.verify import artifact_of, verify
 from callblocks.tools.declare import tool
 from support.postgres import connect, fresh_database, server_address
-from support.recording import a_session
-from support.running import call, run_one
-from support.speaking import Replies, some_host
+from support.recorded_sessions import a_session
+from support.scripted_sessions import Replies, some_host
 from support.stores import block
+from support.tool_runtime import call, run_one
 
 
 @contextmanager

@@ -28,18 +28,18 @@ from support.dying_writer import (
     call_of,
     play,
 )
-from support.nursery import Nursery
-from support.recording import Session
+from support.recorded_sessions import Session
 from support.stores import KINDS, block, fresh_address
+from support.writer_forks import WriterForks
 
 KILLS = 100
 SEED = 4
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as nursery:
-        yield nursery
+def forks() -> Iterator[WriterForks]:
+    with WriterForks() as forks:
+        yield forks
 
 
 @pytest.fixture(params=KINDS)
@@ -143,7 +143,7 @@ def orders(address: str, home: Path) -> list[Order]:
 
 
 def test_after_a_hundred_deaths_every_acknowledged_block_is_there(
-    address: str, tmp_path: Path, nursery: Nursery
+    address: str, tmp_path: Path, forks: WriterForks
 ) -> None:
     witness, rng = Witness(address, tmp_path), Random(SEED)
     for order in orders(address, tmp_path):
@@ -151,7 +151,7 @@ def test_after_a_hundred_deaths_every_acknowledged_block_is_there(
             if rng.random() < 0.3:
                 # Somebody else has the store open.
                 stack.enter_context(open_store(address)).head("talk")
-            witness.hear(nursery.kill(order))
+            witness.hear(forks.kill(order))
         # Now and then the next writer finds it as the dead one left it.
         if rng.random() < 0.7:
             witness.look()
@@ -164,11 +164,11 @@ def test_after_a_hundred_deaths_every_acknowledged_block_is_there(
 
 @pytest.mark.parametrize("point", [*CALL_POINTS, *ARTIFACT_POINTS])
 def test_a_call_cut_short_is_gone_on_with_and_written_once(
-    address: str, tmp_path: Path, nursery: Nursery, point: Point
+    address: str, tmp_path: Path, forks: WriterForks, point: Point
 ) -> None:
     home = str(tmp_path)
     # The writer of an even number attaches nothing before its first call.
-    acknowledged = nursery.kill(
+    acknowledged = forks.kill(
         Order(address=address, home=home, number=2, work="calls", point=point)
     )
     assert [entry.block.type for entry in acknowledged[-1]][-1] == "react.tool.call"
@@ -197,11 +197,11 @@ def test_a_call_cut_short_is_gone_on_with_and_written_once(
 
 
 def test_a_file_half_attached_is_attached_anew(
-    address: str, tmp_path: Path, nursery: Nursery
+    address: str, tmp_path: Path, forks: WriterForks
 ) -> None:
     for number, point in zip((1, 3, 5, 7), ARTIFACT_POINTS, strict=True):
         order = Order(address=address, home=str(tmp_path), number=number, work="calls", point=point)
-        assert nursery.kill(order) == []
+        assert forks.kill(order) == []
         with Timeline.open(address, "talk") as timeline:
             session = Session(timeline, tmp_path)
             before = timeline.head().count

@@ -16,8 +16,8 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.approval_gate import Approving
 from callblocks.toolkits.file_tools import file_tools
-from support.people import YES, Person
-from support.running import call, run_one
+from support.approvers import YES, Person
+from support.tool_runtime import call, run_one
 
 ASK = Policy.ask_all()
 DENY_KEYS = Policy((Rule(decide="deny", path=("keys/**",)), Rule(decide="ask")))

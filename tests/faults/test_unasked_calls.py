@@ -29,9 +29,9 @@ from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.terminal_tools import terminal_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
-from support.offices import copy_office
-from support.people import YES, Person
-from support.running import run_one
+from support.approvers import YES, Person
+from support.sample_offices import copy_office
+from support.tool_runtime import run_one
 
 NOTHING_TO_LOOK_AT = {
     # They look for something, list what there is, or make something new.

@@ -17,7 +17,7 @@ from callblocks.toolkits.search.reader_process import Apart
 from callblocks.toolkits.web import fetch as fetching
 from callblocks.toolkits.web.web_page import MOST_TEXT, WebPage, read_response
 from callblocks.tools.context import Context
-from support.finding_files import pdf_of
+from support.search_files import pdf_of
 from support.sites import Asked, ok, redirect
 from support.web_world import a_web, html, text
 

@@ -25,14 +25,14 @@ from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Version
-from support.ai_clients import CLIENTS, AiClient, Told, Turn, chat_app
-from support.corpus import CORPUS
-from support.served import served
+from support.ai_clients import CLIENTS, AiClient, Told, Turn, chat_app, served
+from support.corpus import cases_of
 from support.turns import BEGIN, a_turn, asked, called, ended, joined, played
 
 EXAMPLES = {
-    path.stem: path.read_text("utf-8")
-    for path in sorted((CORPUS / "tool-fence").glob("*-of-the-specification-*.txt"))
+    case.title: case.text
+    for case in cases_of("tool-fence")
+    if " of the specification " in case.title
 }
 STATUSES = ("stopped", "failed", "limited", "interrupted")
 

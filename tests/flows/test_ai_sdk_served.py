@@ -21,10 +21,10 @@ from callblocks.session.team_file import Member
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.ai_clients import CLIENTS, AiClient, SilentClient, Told
-from support.home import fence
-from support.scripts import written_scripts
-from support.serving import Served, served_host
-from support.speaking import Replies, some_host
+from support.chat_server import Served, served_host
+from support.command_home import fence
+from support.gated_scripts import written_scripts
+from support.scripted_sessions import Replies, some_host
 from support.teams import team_host
 
 SCRIPTS = {

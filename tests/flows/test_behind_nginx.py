@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import signal
 import socket
 import ssl
 import subprocess
+import sys
 from collections.abc import Generator
+from contextlib import contextmanager
+from getpass import getuser
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from support.nginx import nginx
+from support.chat_server import Running, lines, posted, running_server, said
 from support.pages import ROOT, code_blocks
-from support.serving import Running, lines, posted, running_server, said
 
 TOKEN = "correct-horse-battery-staple"
 NAME = "chat.example"
@@ -118,3 +124,41 @@ def test_a_body_of_any_allowed_size_passes(proxy: httpx2.Client) -> None:
     prompt["messages"][0]["parts"].append({**file, "url": url})
     answer = proxy.post("/api/chat", json=prompt)
     assert said(lines(answer.text.splitlines())) == "You said: Hello"
+
+
+_PLACES = (Path(sys.prefix) / "nginx" / "usr" / "sbin" / "nginx", Path("/usr/sbin/nginx"))
+
+_FRAME = """
+{user}
+pid nginx.pid;
+error_log error.log;
+worker_processes 1;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+{server}
+}}
+"""
+
+
+@contextmanager
+def nginx(folder: Path, server: str) -> Generator[None]:
+    """Run a `server` block; what nginx complains of fails the test."""
+    # Started by root, its worker would be somebody else, who cannot enter the folder.
+    user = f"user {getuser()};" if os.getuid() == 0 else ""
+    (folder / "nginx.conf").write_text(_FRAME.format(user=user, server=server))
+    known = shutil.which("nginx") or next((os.fspath(one) for one in _PLACES if one.exists()), "")
+    assert known, "run scripts/setup first"
+    command = [known, "-e", "error.log", "-p", os.fspath(folder), "-c", "nginx.conf"]
+    # It goes into the background once it listens.
+    subprocess.run(command, cwd=folder, check=True, timeout=20)
+    try:
+        yield
+    finally:
+        os.kill(int((folder / "nginx.pid").read_text()), signal.SIGTERM)
+    assert (folder / "error.log").read_text() == ""

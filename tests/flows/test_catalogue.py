@@ -34,7 +34,7 @@ from callblocks.toolkits.standard import standard_tools
 from callblocks.tools.registry import Registry
 from support.google.sample import seed
 from support.google.server import Server
-from support.offices import copy_office
+from support.sample_offices import copy_office
 from support.sites import PUBLIC, Net, Site, ok
 
 ALLOWED = Policy(

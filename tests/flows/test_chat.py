@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.home import TOOLS
+from support.command_home import TOOLS
 from support.terminals import SECONDS, Terminal, in_terminal
 
 PROMPT, QUESTION = ">\x1b[0m", "? "

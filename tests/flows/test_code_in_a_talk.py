@@ -15,8 +15,8 @@ from callblocks.session.host import Host
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.ui.ai_sdk.stream import UiStream
-from support.executing import PYTHON, SHELL
-from support.speaking import Replies, blocks_of, of_type, run_turn, some_host, write
+from support.exec_runs import PYTHON, SHELL
+from support.scripted_sessions import Replies, blocks_of, of_type, run_turn, some_host, write
 
 MAKES = """
 import csv

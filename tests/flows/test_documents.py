@@ -13,7 +13,7 @@ from pypdf import PdfReader
 
 from callblocks.timeline.log.open_store import open_store
 from support.command import run
-from support.home import move_in
+from support.command_home import move_in
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "report.md"
 KINDS = ("pdf", "docx", "pptx", "xlsx", "png")

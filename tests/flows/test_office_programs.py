@@ -20,7 +20,7 @@ from dateutil.rrule import rrulestr
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.local.office import LocalOffice
 from support.google.calling import Calling
-from support.offices import copy_office
+from support.sample_offices import copy_office
 
 # Commas, quotes, UTF-8.
 _CSV = "csv:Text - txt - csv (StarCalc):44,34,76,1"

@@ -34,9 +34,9 @@ from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
-from support.people import YES, Person
-from support.recording import Session, a_session, said
-from support.running import call, run, run_one
+from support.approvers import YES, Person
+from support.recorded_sessions import Session, a_session, said
+from support.tool_runtime import call, run, run_one
 
 Code = Annotated[str, Field(min_length=1)]
 Stripped = Annotated[

@@ -23,8 +23,8 @@ from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.documents import SLIDES, office, pdf, png
-from support.recording import Session, a_session, said, sequence
-from support.running import call, run
+from support.recorded_sessions import Session, a_session, said, sequence
+from support.tool_runtime import call, run
 
 RESULT = "react.tool.result"
 A = "fi:turn_1.files/a.md"

@@ -33,8 +33,8 @@ from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.documents import png
-from support.recording import Session, a_session, said
-from support.running import call, run_one
+from support.recorded_sessions import Session, a_session, said
+from support.tool_runtime import call, run_one
 
 
 @pytest.fixture

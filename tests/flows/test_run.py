@@ -15,7 +15,7 @@ import pytest
 from callblocks.approvals.book import ApprovalBook
 from callblocks.runtime.journal import Journal
 from callblocks.timeline.timeline import Timeline
-from support.home import TOOLS, fence
+from support.command_home import TOOLS, fence
 from support.terminals import SECONDS, Terminal, in_terminal
 
 PROMPT = "? "

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from support.serving import Running, chunks, posted, running_server, said
-from support.speaking import ASK_ALL
+from support.chat_server import Running, chunks, posted, running_server, said
+from support.scripted_sessions import ASK_ALL
 
 OPEN = {"sdk_version": 5}
 """The stream of version 5 stays open while a person decides."""

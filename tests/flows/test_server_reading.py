@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.timeline.log.open_store import open_store
-from support.serving import Running, chunks, running_server
+from support.chat_server import Running, chunks, running_server
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,11 @@ from callblocks.views.chat.tool_blocks import (
 )
 from callblocks.views.replay import replayed
 from callblocks.views.ui.ai_sdk.messages import reduced
-from support.drawing import chat_text_of, drawn_text, drawn_turn
-from support.drawn_tools import (
+from support.chat_server import served_host
+from support.followed_turns import Following, events_of, spec_form
+from support.gated_scripts import written_scripts
+from support.scripted_sessions import some_host
+from support.spec_drawings import (
     COLLAPSED,
     EXPANDED,
     FIVE,
@@ -26,10 +29,7 @@ from support.drawn_tools import (
     in_one,
     in_rounds,
 )
-from support.following import Following, events_of, spec_form
-from support.scripts import written_scripts
-from support.serving import served_host
-from support.speaking import some_host
+from support.terminal_drawing import chat_text_of, drawn_text, drawn_turn
 
 LEGACY = "🔧 **Tool Call:** `save_file(file_name=a.py)`\n✅ **`save_file` result:**\nok"
 TOOL = "<tool>save_file(file_name=a.py)\nok</tool>"

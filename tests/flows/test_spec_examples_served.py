@@ -16,12 +16,12 @@ from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.replay import replayed
 from callblocks.views.text.spec_functions import parse_markdown_into_chunks
-from support.drawing import drawn_text, drawn_turn
-from support.following import Following, joined, spec_form
-from support.scripts import written_scripts
-from support.serving import served_host
-from support.speaking import some_host
+from support.chat_server import served_host
+from support.followed_turns import Following, joined, spec_form
+from support.gated_scripts import written_scripts
+from support.scripted_sessions import some_host
 from support.spec_fences import FENCES
+from support.terminal_drawing import drawn_text, drawn_turn
 
 QUOTED = "\n".join(f"````markdown\n{one.text}````\n" for one in FENCES.values())
 HEADS = {

@@ -14,9 +14,9 @@ from callblocks.session.team_file import Member
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.ai_clients import CLIENTS, AiClient, Told
-from support.home import fence
-from support.serving import Served, served_host
-from support.speaking import ALLOW_ALL, ASK_ALL, Replies
+from support.chat_server import Served, served_host
+from support.command_home import fence
+from support.scripted_sessions import ALLOW_ALL, ASK_ALL, Replies
 from support.teams import team_host
 
 LONG = "".join(f"word {number} " for number in range(60))

@@ -11,8 +11,8 @@ from typing import Any
 
 from callblocks.session.team_file import Member
 from support.chat_models import SayingModel
-from support.home import fence
-from support.serving import chunks, served_host
+from support.chat_server import chunks, served_host
+from support.command_home import fence
 from support.teams import team_host
 
 TEAM = """

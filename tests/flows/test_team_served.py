@@ -13,14 +13,14 @@ import pytest
 from callblocks.core.turn_events import TurnEnded, TurnEvent
 from callblocks.session.team_file import Member, TeamSettings, Voice
 from callblocks.views.ui.ai_sdk.messages import reduced
-from support.drawing import chat_text_of, drawn_text
-from support.drawn_tools import FIVE, Machine
-from support.following import Followed, Following, spec_form
-from support.home import fence
-from support.scripts import written_scripts
-from support.serving import chunks, served_host
-from support.speaking import Never, Replies, of_type, some_host
+from support.chat_server import chunks, served_host
+from support.command_home import fence
+from support.followed_turns import Followed, Following, spec_form
+from support.gated_scripts import written_scripts
+from support.scripted_sessions import Never, Replies, of_type, some_host
+from support.spec_drawings import FIVE, Machine
 from support.teams import of_member, some_team, team_host
+from support.terminal_drawing import chat_text_of, drawn_text
 
 TOOLS = ("run_shell_command", "read_file", "list_files")
 SAYS = {

@@ -19,9 +19,9 @@ import pytest
 
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.log.open_store import open_store
-from support.home import TOOLS, fence
+from support.command_home import TOOLS, fence
 from support.postgres import fresh_database
-from support.talks import a_talk, said
+from support.sample_timelines import a_talk, said
 from support.terminals import drain, terminal, until
 
 COMMAND = [sys.executable, "-m", "callblocks"]

@@ -23,10 +23,10 @@ from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
 from support.documents import SHEET, SLIDES, WORD, office, pdf, png
-from support.executing import PYTHON, SHELL, contract, execute, making
-from support.recording import TS, Session, a_session, said, sequence
-from support.running import call
+from support.exec_runs import PYTHON, SHELL, contract, execute, making
+from support.recorded_sessions import TS, Session, a_session, said, sequence
 from support.search_providers import SearxngServer
+from support.tool_runtime import call
 from support.web_world import HOST, Web, a_web, html, served
 
 RESULT = "react.tool.result"

@@ -4,7 +4,7 @@
 
 The first byte chooses the dialect, the next two seed the cuts, the rest is the text. A dictionary
 of markers is made beside the artifacts. A text that breaks the invariant becomes a case in
-`tests/corpus/<dialect>/`.
+`tests/corpus/<dialect>.txt` (`scripts/add-case`).
 """
 
 # atheris has no types, and only `make fuzz` installs it.
@@ -20,9 +20,9 @@ import atheris
 
 with atheris.instrument_imports(include=["callblocks"]):
     from callblocks.dialects import dialects
-    from support.reading import NAMES, alike, cut, read
+    from support.event_verifier import verify
     from support.soup import COMMON, PARTS
-    from support.verifying import verify
+    from support.text_pieces import NAMES, alike, cut, read
 
     OWNERS = tuple(dialects.values())  # each is imported, and so instrumented, when asked for
 

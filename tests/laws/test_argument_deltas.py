@@ -19,10 +19,10 @@ from callblocks.core.json_values import plain, same
 from callblocks.gateway.arguments import ArgumentDeltas
 from callblocks.gateway.arguments.reader import Reader
 from support.argument_deltas import Sent, inferred_tools, replayed, sent
-from support.corpus import cases_of, content, naming, options
-from support.reading import NAMES, cut
+from support.corpus import cases_of, naming, options
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
+from support.text_pieces import NAMES, cut
 
 LONGEST = 3000
 TOOLS = (
@@ -55,12 +55,12 @@ def is_begun_json(text: str) -> bool:
 
 def readings(dialect: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The texts of a dialect's corpus, each with several sets of tools."""
-    for path in cases_of(dialect):
-        text = content(path)
-        given = {"dialect": dialect, **options(path)}
+    for case in cases_of(dialect):
+        text = case.text
+        given = {"dialect": dialect, **options(case)}
         if len(text) > LONGEST:
             continue
-        with naming(path):
+        with naming(case):
             yield text, given
             calls = sent([text], **given)
             for wrong in (False, True):

@@ -15,9 +15,9 @@ import pytest
 from callblocks import dialects, parse
 from callblocks.core.specs import ToolSpec, specs_by_name
 from callblocks.parsing.dialect import Parsed
-from support.corpus import cases_of, content, options
-from support.reading import alike, cut, read
-from support.verifying import verify
+from support.corpus import cases_of, options
+from support.event_verifier import verify
+from support.text_pieces import alike, cut, read
 
 GIVEN = (("<think>", "</think>"),)
 BEFORE = "Hm.\n"
@@ -45,7 +45,7 @@ def _quoted(dialect: str) -> Iterator[Quoted]:
     for case in cases_of(dialect):
         other = ("reasoning", "in_reasoning")
         given = {key: value for key, value in options(case).items() if key not in other}
-        whole = content(case)
+        whole = case.text
         for call in parse(whole, dialect, **given).calls[:1]:
             text = whole[slice(*call.span)]
             tools = {call.name: ToolSpec(call.name), **specs_by_name(given.get("tools", ()))}

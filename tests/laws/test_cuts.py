@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from callblocks import Limits
 from callblocks.core.specs import ToolSpec
-from support.reading import NAMES, alike, cut, read
+from support.event_verifier import verify
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
-from support.verifying import verify
+from support.text_pieces import NAMES, alike, cut, read
 
 EXAMPLES = max(60, settings().max_examples)
 THINKING = (("<think>", "</think>"), ("<a", "a>"))

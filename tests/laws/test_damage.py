@@ -168,6 +168,21 @@ def test_words_between_arguments_are_in_no_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TAGS)
+def test_an_argument_that_lacks_its_end_loses_no_call_behind_prose(name: str) -> None:
+    dialect = SHAPED[name]
+    first, second = (
+        written(dialect, [Call(id=one, name=one, input={"first": "alpha"})])
+        for one in ("left", "right")
+    )
+    end = dialect.tags.argument_end.markers.final.search(first, first.index("alpha"))
+    assert end
+    text = f"{first[: end.start()]}{first[end.end() :]}\nThen:\n{second}"
+    parsed = parse(text, name, tools=TOOLS)
+    assert [call.input for call in parsed.calls] == [{"first": "alpha"}] * 2, text
+    assert parsed.problems
+
+
+@pytest.mark.parametrize("name", TAGS)
 def test_a_value_that_quotes_its_own_tags_is_whole(name: str) -> None:
     dialect = SHAPED[name]
     quoted = written(dialect, [Call(id="m", name="middle", input={"second": "omega"})])

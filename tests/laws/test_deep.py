@@ -14,9 +14,9 @@ import pytest
 from callblocks import Call, ToolSpec, dialects
 from callblocks.core.events import Event
 from callblocks.parser import AUTO
-from support.reading import alike, cut, read
+from support.event_verifier import verify
 from support.soup import markers
-from support.verifying import verify
+from support.text_pieces import alike, cut, read
 
 TIMES = 1500
 FRAMES = 300

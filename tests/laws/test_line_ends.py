@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from callblocks.core.events import Event, join
 from callblocks.core.specs import ToolSpec
 from callblocks.parser import AUTO
-from support.corpus import cases_of, content, options
-from support.reading import NAMES, alike, read
+from support.corpus import cases_of, options
+from support.event_verifier import verify
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
-from support.verifying import verify
+from support.text_pieces import NAMES, alike, read
 
 EXAMPLES = max(30, settings().max_examples // 2)
 LEFT_OUT = ("span", "place", "detail")
@@ -61,8 +61,8 @@ def check(dialect: str, text: str, given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_crlf_reads_as_lf_does_in_the_corpus(dialect: str) -> None:
-    for path in cases_of(dialect):
-        text, given = content(path), options(path)
+    for case in cases_of(dialect):
+        text, given = case.text, options(case)
         if "\r" not in text and "\n" in text:
             given.pop("limits", None)
             check(dialect, text, given)
@@ -70,8 +70,8 @@ def test_crlf_reads_as_lf_does_in_the_corpus(dialect: str) -> None:
 
 def test_crlf_reads_as_lf_does_where_the_dialect_is_guessed() -> None:
     for name in NAMES:
-        for path in cases_of(name)[::5]:
-            text, given = content(path), options(path)
+        for case in cases_of(name)[::5]:
+            text, given = case.text, options(case)
             if "\r" not in text and "\n" in text:
                 given.pop("limits", None)
                 check(AUTO, text, given)

@@ -1,6 +1,6 @@
 """Law 5: twice the text is twice the work, whatever the text and its pieces.
 
-The work is counted (`support.work`), never timed. The shapes are the ones that would hurt: many
+Work is counted (`support.work_counter`), never timed. The shapes are those that would hurt: many
 openings without an end, candidates inside candidates, long runs of what a marker may begin with.
 """
 
@@ -11,9 +11,9 @@ import pytest
 from callblocks import ToolSpec, dialects
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from support.corpus import texts_of
-from support.reading import NAMES, cut
 from support.soup import markers
-from support.work import work
+from support.text_pieces import NAMES, cut
+from support.work_counter import work
 
 GROWTH = 2.2
 LENGTH = 1000

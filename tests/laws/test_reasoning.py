@@ -25,10 +25,10 @@ from callblocks.parsing.engine.markers import Markers, Shape, damaged
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.loop import Setting
 from support.corpus import texts_of
-from support.reading import NAMES, alike, cut, read
+from support.event_verifier import verify
 from support.soup import COMMON, soup, texts
-from support.verifying import verify
-from support.work import work
+from support.text_pieces import NAMES, alike, cut, read
+from support.work_counter import work
 
 GROWTH = 2.2
 PAIRS = (("<think>", "</think>"), ("[THINK]", "[/THINK]"))

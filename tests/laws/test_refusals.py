@@ -17,10 +17,10 @@ from callblocks import Parser
 from callblocks.core.events import Event
 from callblocks.core.specs import ToolSpec
 from support.attempts import attempts
-from support.corpus import cases_of, content, options
-from support.reading import NAMES, cut, read
+from support.corpus import cases_of, options
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
+from support.text_pieces import NAMES, cut, read
 
 EXAMPLES = max(12, settings().max_examples // 4)
 FOUND = 20
@@ -31,12 +31,12 @@ ONLY_MARKERS = re.compile(r"(?:`[^`…]+`(?:, | or |\Z))+")
 @pytest.mark.parametrize("dialect", NAMES)
 def test_each_refusal_names_what_was_expected_and_what_stands_there(dialect: str) -> None:
     for case in cases_of(dialect):
-        text = content(case)
+        text = case.text
         for attempt in attempts(dialect, text, **options(case)):
             if attempt.refusal is None:
                 continue
             expected, found, at = attempt.refusal
-            told = (case.name, attempt.owner, attempt.marker, attempt.refusal)
+            told = (str(case), attempt.owner, attempt.marker, attempt.refusal)
             assert expected, told
             assert attempt.offset <= at <= len(text), told
             assert text[at : at + FOUND].startswith(found), told
@@ -49,7 +49,7 @@ def test_each_refusal_names_what_was_expected_and_what_stands_there(dialect: str
 @pytest.mark.parametrize("dialect", NAMES)
 def test_keeping_attempts_changes_no_event(dialect: str) -> None:
     for case in cases_of(dialect):
-        check_attempts_kept(dialect, content(case), **options(case))
+        check_attempts_kept(dialect, case.text, **options(case))
 
     def check(case: tuple[str, tuple[ToolSpec, ...], list[int]]) -> None:
         text, tools, places = case

@@ -13,7 +13,7 @@ from callblocks import Parser, ToolSpec, dialects, parse
 from callblocks.core.events import CallReady, Event, Text
 from callblocks.parsing.engine.block import Asking
 from callblocks.parsing.engine.parse_state import ParseState
-from support.reading import NAMES
+from support.text_pieces import NAMES
 
 COUNT = 30
 FEW = 5

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -25,11 +24,11 @@ from callblocks.parser import AUTO
 from callblocks.parsing.dialect import Parsed
 from callblocks.parsing.engine.unread import is_common
 from callblocks.parsing.loop import Setting
-from support.corpus import cases_of, content, options
+from support.corpus import Case, cases_of, options
 from support.damage import damages, place_of, touches
-from support.reading import NAMES
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
+from support.text_pieces import NAMES
 
 DAMAGES = int(os.environ.get("CALLBLOCKS_DAMAGES", "1"))
 EXAMPLES = max(20, settings().max_examples)
@@ -93,16 +92,16 @@ def _word(name: str, more: str = "") -> str:
     return rf"(?<![\w-]){more}{re.escape(name)}{more}(?![\w-])"
 
 
-def check_damages(path: Path, dialect: str) -> None:
+def check_damages(case: Case, dialect: str) -> None:
     """Damage the text of a case."""
-    for case in silent_damages(path, dialect, DAMAGES):
-        pytest.fail(f"{path.stem}: {case!r}")
+    for text in silent_damages(case, dialect, DAMAGES):
+        pytest.fail(f"{case}: {text!r}")
 
 
-def silent_damages(path: Path, dialect: str, count: int) -> Iterator[str]:
+def silent_damages(case: Case, dialect: str, count: int) -> Iterator[str]:
     """Yield the damaged texts of a case that tell nobody of a call."""
-    text, given = content(path), options(path)
-    names = dict.fromkeys(call.name for call in parse(text, path.parent.name, **given).calls)
+    text, given = case.text, options(case)
+    names = dict.fromkeys(call.name for call in parse(text, case.dialect, **given).calls)
     given: dict[str, Any] = {"tools": [ToolSpec(name) for name in names]} | given
     guessed = dialect == AUTO and given.get("in_code_fences") is not True
     known = {tool.name for tool in given["tools"]}
@@ -110,7 +109,7 @@ def silent_damages(path: Path, dialect: str, count: int) -> Iterator[str]:
     calls = [call for call in read.calls if call.name in known]
     names_at = {call.id: name_place(text, call) for call in calls}
     places = markup(read, text, calls)
-    random = Random(path.stem)
+    random = Random(case.title)
     for at in random.sample(places, min(count, len(places))):
         for damage in damages(text, at):
             found = parse(damage.text, dialect, **given)
@@ -127,9 +126,9 @@ def silent_damages(path: Path, dialect: str, count: int) -> Iterator[str]:
 @pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.no_cover  # the corpus walks every way
 def test_a_call_with_damaged_markup_is_never_lost_without_a_word(dialect: str) -> None:
-    for path in cases_of(dialect):
+    for case in cases_of(dialect):
         for named in dict.fromkeys((dialect, AUTO)):
-            check_damages(path, named)
+            check_damages(case, named)
 
 
 @pytest.mark.parametrize("dialect", NAMES)

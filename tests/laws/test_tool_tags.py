@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from callblocks import Parser, ToolSpec
 from callblocks.core.events import CallReady, Event, join
 from callblocks.parser import AUTO
-from support.reading import alike
-from support.verifying import verify
+from support.event_verifier import verify
+from support.text_pieces import alike
 
 KEYS = {"query": {"type": "string"}, "days": {"type": "array", "items": {"type": "integer"}}}
 TOOLS = (

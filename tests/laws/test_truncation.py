@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -19,14 +18,14 @@ from callblocks.core.calls import Call
 from callblocks.core.events import CallInput, CallReady, Event
 from callblocks.core.json_values import same
 from callblocks.parsing.values.python_values import read_arguments
-from support.corpus import cases_of, content, naming, options
-from support.reading import NAMES, read
-from support.verifying import verify
+from support.corpus import Case, cases_of, naming, options
+from support.event_verifier import verify
+from support.text_pieces import NAMES, read
 
 # A text that scissors-cat holds is given back where it ends without the delimiter.
 HELD = (
-    "a-chat-block-in-a-json-string-is-its-text",
-    "an-emoji-bracket-in-a-json-string-is-its-text",
+    "a chat block in a json string is its text",
+    "an emoji bracket in a json string is its text",
 )
 # A line of backticks, or a closing tag, closes where the text ends; what follows it may show that
 # it stood in a value.
@@ -54,15 +53,15 @@ def is_whole(events: list[Event], call: Call) -> bool:
 @pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.no_cover  # the corpus walks every way
 def test_no_call_is_complete_before_its_closing_was_seen(dialect: str) -> None:
-    for path in cases_of(dialect):
-        if path.stem not in HELD:
-            with naming(path):
-                check_starts(path)
+    for case in cases_of(dialect):
+        if case.title not in HELD:
+            with naming(case):
+                check_starts(case)
 
 
-def check_starts(path: Path) -> None:
+def check_starts(case: Case) -> None:
     """Break the text of a case off everywhere."""
-    text, given, dialect = content(path), options(path), path.parent.name
+    text, given, dialect = case.text, options(case), case.dialect
     whole = ended(read(dialect, [text], **given))
     for end in range(len(text)):
         start = text[:end]

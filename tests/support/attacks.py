@@ -1,4 +1,4 @@
-"""Hostile programs, and what each would have to do to win.
+"""Hostile programs for sandboxes, and how each would show that it got out.
 
 Every program says `TRIED` when it has done its worst, and `BREACH` with a word on it when it got
 what it must not get. `{secret}` is a word that only the host knows; the other braces name things

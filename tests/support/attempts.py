@@ -1,4 +1,4 @@
-"""Who was asked to read what in a text."""
+"""The dialects that were asked to read a text, and their refusals."""
 
 from __future__ import annotations
 

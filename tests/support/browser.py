@@ -1,4 +1,4 @@
-"""A real Chromium for tests, and what it must never see: faults of the page.
+"""A Chromium for tests; a fault of the page fails the test.
 
     with playing() as driver, chromium(driver) as browser:
         with watched(browser) as watch:

@@ -1,4 +1,4 @@
-"""Random programs of tool calls that carry canaries about, and an oracle that follows them.
+"""Random programs of tool calls that carry marked values, and an oracle of where these may go.
 
     failures = play(folder, seed)
 
@@ -52,7 +52,7 @@ from callblocks.toolkits.turn_tools import in_turn, turn_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.google.calling import drop_mail
-from support.speaking import ALLOW_ALL, write
+from support.scripted_sessions import ALLOW_ALL, write
 
 __all__ = ("Tally", "play")
 

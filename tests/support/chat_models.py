@@ -1,4 +1,4 @@
-"""Models for tests of chats: they say what they are told to, round by round."""
+"""Scripted models for chats, round by round."""
 
 from __future__ import annotations
 

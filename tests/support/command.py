@@ -1,4 +1,4 @@
-"""Runs the command within this process."""
+"""The command line, run inside this process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sessions that die in the middle of a turn, forked by a process in which everything is imported.
+"""Sessions that are killed in the middle of a turn, in forked processes.
 
-    with SessionNursery() as nursery:
-        nursery.die(folder, "after the effect")
+    with SessionForks() as forks:
+        forks.die(folder, "after the effect")
 
 The turn calls `act`, whose effect is a line in a file, and then answers.
 """
@@ -27,9 +27,9 @@ from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
-from support.speaking import ASK_ALL, Never, Replies, some_host, write
+from support.scripted_sessions import ASK_ALL, Never, Replies, some_host, write
 
-__all__ = ("ACT", "ANSWER", "POINTS", "SessionNursery", "acting_host", "effects_of", "yes")
+__all__ = ("ACT", "ANSWER", "POINTS", "SessionForks", "acting_host", "effects_of", "yes")
 
 POINTS = (
     "before the prompt",
@@ -146,7 +146,7 @@ def live(folder: Path, point: str) -> None:
     asyncio.run(host.session("talk", ask).run("Go.", tell=lambda event: None))
 
 
-class SessionNursery:
+class SessionForks:
     """The process that forks; it ends with the block."""
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""A program that writes to the timeline `talk` until it dies, and tells what it has written.
+"""A program that writes to a timeline until it is killed, and reports what it wrote.
 
     blocks   producers append one to three blocks at a time, each in its own thread
     calls    files are attached and calls are run, with a journal and artifacts, as a session does
@@ -35,9 +35,9 @@ from callblocks.timeline.log.verify import artifact_of
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
-from support.recording import Session
-from support.running import call
+from support.recorded_sessions import Session
 from support.stores import block
+from support.tool_runtime import call
 
 __all__ = (
     "ARTIFACT_POINTS",

@@ -1,4 +1,4 @@
-"""`<call-blocks>` alone on a page, without a server: its modules are put under the browser as one.
+"""The element `<call-blocks>` alone on a page, without a server.
 
     stage = open_stage(page)
     stage.show([{"type": "text", "text": "hello"}])

@@ -1,4 +1,4 @@
-"""Timelines for tests, written block by block without a store."""
+"""Timelines in memory, written block by block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the examples of a page, as a reader would who types them one after the other.
+"""A runner of the examples on a page of the documentation.
 
 - A `python` block is executed; all blocks of a page share one namespace. `value  # -> repr`
   says what a line gives. What a block prints stands in the `text` block right after it.

@@ -17,9 +17,9 @@ from callblocks.cli.commands import chat, serve
 from callblocks.cli.options.chat_options import ChatOptions
 from callblocks.core.outcomes import Outcome
 from callblocks.core.turn_events import CallEnded, CallWritten, Said, TurnEnded, TurnEvent
+from support.chat_server import Served, chunks, posted, said, served_host
 from support.family_server import ANSWER, TOOL, FamilyServer
 from support.model_families import FAMILIES, Family
-from support.serving import Served, chunks, posted, said, served_host
 
 __all__ = ("Cell", "chat_cell", "chat_events", "outcomes_of", "serve_cells")
 

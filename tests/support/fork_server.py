@@ -1,4 +1,4 @@
-"""Runs `callblocks` without starting Python for each command.
+"""Runs of `callblocks` in forked processes: Python starts once.
 
     with serving(folder):
         subprocess.run("callblocks --version", shell=True, env={"PATH": str(folder)})

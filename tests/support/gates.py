@@ -1,4 +1,4 @@
-"""Gates that a test opens and a tool waits at, also one in another process: files in a folder."""
+"""Gates at which a tool waits until a test opens them, also in another process."""
 
 from __future__ import annotations
 

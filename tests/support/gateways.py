@@ -73,7 +73,7 @@ def running_gateway(
         ready.set()
 
     server = GatewayServer(app, told)
-    server.capture_signals = _no_signals  # pyright: ignore[reportAttributeAccessIssue] signals belong to the main thread
+    server.capture_signals = _no_signals  # signals belong to the main thread
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()
     assert ready.wait(60)

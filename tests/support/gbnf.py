@@ -1,4 +1,4 @@
-"""Reads llama.cpp's notation of grammars, and writes the mirrored language for llguidance.
+"""A reader of GBNF, llama.cpp's notation of grammars, and a writer for llguidance.
 
 The reader knows what llama.cpp's parser knows, and no more: names of `[a-zA-Z0-9-]`, its
 escapes, `| ( ) * + ? {m,n}`; a rule ends with its line. Every literal becomes single

@@ -1,4 +1,4 @@
-"""Whether a grammar takes a text, asked of llguidance itself.
+"""Whether a grammar accepts a text, by llguidance.
 
     accepts(grammar.to("lark"), "lark", "some text")
 

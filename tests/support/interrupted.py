@@ -1,4 +1,4 @@
-"""A program that is interrupted at random moments while it commits, thousands of times.
+"""A program that commits while it is interrupted at random moments.
 
 It says how often it was hit; what is not as it should be afterwards is an `AssertionError`.
 """

@@ -1,4 +1,4 @@
-"""Tools that run in processes of their own, and misbehave there.
+"""Misbehaving tools for worker processes.
 
 The file stands alone: a child loads it by its path.
 """

@@ -1,4 +1,4 @@
-"""Whether a message is found by a query, said plainly: what the index must agree with."""
+"""A plain matcher of mail queries, with which the index must agree."""
 
 from __future__ import annotations
 

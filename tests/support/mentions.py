@@ -1,4 +1,4 @@
-"""Paragraphs about tool calling in which nobody calls a tool; always the same ones.
+"""Paragraphs about tool calling that call no tool.
 
 They quote the markup of every dialect as people do: in documentation, in chat templates, in diffs
 of parsers and of their tests, and as escaped or quoted text. The markup is made from the dialects

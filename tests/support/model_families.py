@@ -1,4 +1,4 @@
-"""Model families: what their servers are, and how each writes a call as text.
+"""Model families: their servers' settings, and how each writes a call.
 
 The texts are written by hand, as the models write them, and not by our own dialects.
 """

@@ -1,4 +1,4 @@
-"""What a model replies, to its end or its fault.
+"""The pieces of a model's reply, read to its end or its error.
 
 pieces, error = reply_of(ChatEndpoint(settings))
 """

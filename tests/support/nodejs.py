@@ -1,4 +1,4 @@
-"""Node for the tests of the page's code, with the packages of tests/node."""
+"""Node with the packages of tests/node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paragraphs in which nobody calls a tool: prose, code and JSON answers; always the same ones.
+"""Paragraphs of prose, code and JSON that call no tool.
 
 They come from the pages of this repository, from the sources and docstrings of the standard
 library, and from word lists. What quotes a call, as the pages on dialects do, is not among them.

@@ -1,4 +1,4 @@
-"""The sandboxes of this machine, and a host that an attack would like to reach."""
+"""The sandboxes of this machine, and a host for attacks to reach."""
 
 from __future__ import annotations
 

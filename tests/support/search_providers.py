@@ -1,4 +1,4 @@
-"""Servers that speak the documented API of a search engine, and take nothing else.
+"""Servers that speak the documented APIs of search engines, and reject anything else.
 
     with served(SearxngServer(rows)) as site: …
 

@@ -1,4 +1,4 @@
-"""A program of its own that serves, to be killed: `python -m support.served_program FOLDER`.
+"""A server in a process of its own, to be killed: `python -m support.served_program FOLDER`.
 
 It prints its address. The tool `hang` writes `hangs` into the folder, and does not come back
 before `free` is there.
@@ -13,8 +13,8 @@ from pathlib import Path
 from callblocks.server.app import serve
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.serving import Noted, Talker, settings_of
-from support.speaking import ASK_ALL, some_host
+from support.chat_server import Noted, Talker, settings_of
+from support.scripted_sessions import ASK_ALL, some_host
 
 
 def main(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The real server for tests in a browser: scripts that a test steers, and tools that wait for it.
+"""The chat server for browser tests: scripts and tools that a test steers.
 
     with open_site(folder, scripts) as site:
         site.script("greet", "Hello. ⏸ And good bye.")     whoever says "greet" gets this
@@ -30,8 +30,8 @@ from callblocks.policy.rules import Rule
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.team_file import Member, TeamSettings, Voice
 from callblocks.tools.registry import Registry
+from support.chat_server import Served, served_host
 from support.gates import Gates
-from support.serving import Served, served_host
 from support.site_tools import site_tools
 
 __all__ = (

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from callblocks.server.app import serve
-from support.serving import settings_of
+from support.chat_server import settings_of
 from support.site import held_scripts, site_host
 
 

@@ -1,4 +1,4 @@
-"""Tools for tests in a browser: they wait, fail, say what they are told, and keep files."""
+"""Tools for browser tests: they wait, fail, echo, and keep files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from callblocks.core.errors import ToolError
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
-from support.documents import png
+from support.documents import pdf_page, png
 from support.gates import Gates
-from support.paper import paper
 
 __all__ = ("TABLE", "site_tools")
 
@@ -111,7 +110,7 @@ def _island(width: int = 64, height: int = 48) -> bytes:
 
 
 _FILES = {
-    "pdf": lambda: (paper(["Tide table", "Holm Island: low water 06:12"]), "application/pdf"),
+    "pdf": lambda: (pdf_page(["Tide table", "Holm Island: low water 06:12"]), "application/pdf"),
     "image": lambda: (_island(), "image/png"),
     "table": lambda: (TABLE, "text/csv"),
     "text": lambda: (_PLAN, "text/markdown"),

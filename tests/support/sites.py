@@ -1,4 +1,4 @@
-"""Real HTTP servers on loopback, and a network in which they are the public ones.
+"""HTTP servers on loopback, which stand for the public network.
 
     async with Site(lambda asked: ok(b"hello")) as site:
         net = Net({"public.test": [["93.184.215.14"]]}, {"93.184.215.14": site.port})

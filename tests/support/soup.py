@@ -1,4 +1,4 @@
-"""Texts that look like blocks and are not quite: markers, halves of markers, and what they meet.
+"""Random texts that nearly are blocks: markers, parts of markers, and what surrounds them.
 
 The markers come from the dialects themselves. The fragments around them are written by hand, so
 that heads, bodies, fences and JSON are met whole as well as broken; a dialect without such a row

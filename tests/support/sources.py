@@ -1,4 +1,4 @@
-"""The sources as trees, for tests that look through all of them."""
+"""Syntax trees of the sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores for the tests: the same claims hold in a file and on a server."""
+"""The stores that a test runs on: SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads structural tags, as xgrammar takes them, and writes them in llama.cpp's notation.
+"""A reader of xgrammar's structural tags, and a writer for llama.cpp.
 
 xgrammar itself needs torch. What a format means was compared with xgrammar 0.2.8: text is free
 until a trigger, then a tag must follow; free text never holds what is excluded.

@@ -1,4 +1,4 @@
-"""Teams of models that say what a test wants."""
+"""Teams of scripted models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from callblocks.models.model import Request
 from callblocks.session.host import Host
 from callblocks.session.team import Team
 from callblocks.session.team_file import Member, TeamSettings, Voice
-from support.speaking import Replies, some_host
+from support.scripted_sessions import Replies, some_host
 
 __all__ = ("calls", "of_member", "seen", "some_team", "team_host")
 

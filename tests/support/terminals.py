@@ -1,4 +1,4 @@
-"""A terminal for a program under test, and what is read from it."""
+"""A pseudo-terminal for a program, and its screen."""
 
 from __future__ import annotations
 

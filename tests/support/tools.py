@@ -1,4 +1,4 @@
-"""Three tools, and calls of them, for tests that need some."""
+"""Three tools, and random calls of them."""
 
 from __future__ import annotations
 

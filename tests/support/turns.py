@@ -1,4 +1,4 @@
-"""Turns to look at: events as a session tells them, and random ones that obey its grammar."""
+"""Turns as events, and random ones that obey their grammar."""
 
 from __future__ import annotations
 

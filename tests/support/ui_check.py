@@ -1,4 +1,4 @@
-"""A strict reader of UI message streams: it takes what every client of a version takes.
+"""A strict reader of UI message streams, for each version of the protocol.
 
 Each chunk has the keys that the first client of its version knows, no null for one that may be
 missing, and comes after what it is about.

@@ -1,4 +1,4 @@
-"""The tools of the web, in a small internet whose one server answers as told.
+"""The web tools in a small network whose server answers as told.
 
 with a_web(folder, {"/tides": html("High at six")}) as web:
     web.fetch("/tides")["/tides"]["content"]

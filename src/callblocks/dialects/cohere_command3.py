@@ -9,7 +9,7 @@ Prose stands between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`.
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.json_calls import CommandCalls
+from callblocks.parsing import CommandCalls
 
 __all__ = ("CohereCommand3",)
 

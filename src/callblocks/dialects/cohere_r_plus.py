@@ -10,8 +10,7 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.readers.call_keys import Keys
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import JsonCalls, Keys
 
 __all__ = ("CohereRPlus",)
 

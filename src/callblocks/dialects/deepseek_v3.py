@@ -11,7 +11,7 @@ underscores for U+2581, or leave out the newline before the closing fence.
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing import NamedJson
 
 __all__ = ("DeepseekV3",)
 
@@ -43,6 +43,7 @@ class DeepseekV3(NamedJson):
     after_name = ("\n```json\n", "\n```json", "\n```\n", "\n")
     closing = (
         *("\n```" + end for end in spelled("<｜tool▁call▁end｜>")),
+        *("```\n" + end for end in spelled("<｜tool▁call▁end｜>")),
         *("```" + end for end in spelled("<｜tool▁call▁end｜>")),
         *spelled("<｜tool▁call▁end｜>"),
     )

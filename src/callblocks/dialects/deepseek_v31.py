@@ -8,10 +8,7 @@ The markers hold U+FF5C and U+2581; there is no newline in it.
 
 from __future__ import annotations
 
-from callblocks.parsing.engine.block import Block
-from callblocks.parsing.engine.parse_state import Reading
-from callblocks.parsing.readers.named_reader import Head
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing import Block, Head, NamedJson, Reading
 
 __all__ = ("DeepseekV31",)
 

@@ -12,8 +12,7 @@ show nothing.
 
 from __future__ import annotations
 
-from callblocks.parsing.engine.openers import TURN_ENDS
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import TURN_ENDS, JsonCalls
 
 __all__ = ("Ernie45",)
 

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.engine.block import Block
-from callblocks.parsing.engine.parse_state import Reading
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing import Block, NamedJson, Reading
 
 __all__ = ("FunctionaryV31",)
 

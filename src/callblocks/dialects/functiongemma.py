@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.brace_calls import BraceCalls
+from callblocks.parsing import BraceCalls
 
 __all__ = ("FunctionGemma",)
 

@@ -10,11 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.parsing.engine.block import Block, Refused
-from callblocks.parsing.engine.markers import Markers, Shape
-from callblocks.parsing.engine.parse_state import Reading
-from callblocks.parsing.loop import Setting
-from callblocks.parsing.shapes.brace_calls import BraceCalls
+from callblocks.parsing import Block, BraceCalls, Markers, Reading, Refused, Setting, Shape
 
 __all__ = ("Gemma4",)
 

@@ -8,12 +8,10 @@ One call may stand in `tool_call`. The agents of smolagents write `Action:` and 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import cached_property
 
-from callblocks.parsing.engine.block import Block
-from callblocks.parsing.engine.markers import Shape
-from callblocks.parsing.readers.call_keys import Keys
-from callblocks.parsing.readers.row import CallRow
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import Block, CallRow, JsonCalls, Keys, Shape
 
 __all__ = ("GenericJson",)
 
@@ -49,4 +47,11 @@ class GenericJson(JsonCalls):
         return block.stage.alone and block.marker not in ACTIONS
 
     def row_of(self, block: Block, sure: bool) -> CallRow:
-        return ACTION_ROW if block.marker in ACTIONS else super().row_of(block, sure)
+        if block.marker in ACTIONS:
+            return ACTION_ROW
+        return super().row_of(block, sure) if sure else self._wrapped_row
+
+    @cached_property
+    def _wrapped_row(self) -> CallRow:
+        """The row in `auto`: the wrapper is hardly anything else, so a declared name suffices."""
+        return replace(self.row, sure=False, tools_suffice=True)

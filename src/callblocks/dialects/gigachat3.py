@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.parsing.engine.markers import Shape
-from callblocks.parsing.engine.openers import TURN_ENDS
-from callblocks.parsing.loop import Setting
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import TURN_ENDS, JsonCalls, Setting, Shape
 
 __all__ = ("Gigachat3",)
 

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.engine.openers import TURN_ENDS
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import TURN_ENDS, JsonCalls
 
 __all__ = ("Gigachat31",)
 

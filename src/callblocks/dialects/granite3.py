@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import JsonCalls
 
 __all__ = ("Granite3",)
 

@@ -16,13 +16,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from callblocks.parsing.engine.block import Block, Refused
-from callblocks.parsing.engine.markers import Markers, Shape
-from callblocks.parsing.engine.parse_state import Reading
-from callblocks.parsing.loop import Setting
-from callblocks.parsing.readers.call_keys import Keys
-from callblocks.parsing.readers.row import CallRow
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import (
+    Block,
+    CallRow,
+    JsonCalls,
+    Keys,
+    Markers,
+    Reading,
+    Refused,
+    Setting,
+    Shape,
+)
 
 __all__ = ("Hermes",)
 

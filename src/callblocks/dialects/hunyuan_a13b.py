@@ -7,7 +7,7 @@ Where it is read alone, the tags of the answer and Apriel's `[BEGIN FINAL RESPON
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import JsonCalls
 
 __all__ = ("HunyuanA13b",)
 

@@ -35,10 +35,11 @@ _GAP = "[ \\t]{0,9}"
 
 
 def _opening(name: str) -> Tag:
+    """Return a tag whose attributes have a name; as `name="NAME"` it is misspelt."""
     start, end = literal(f"<|open|>{name} ").atoms, literal("<|sep|>").atoms
     spaced = (*_OPEN, _GAP, *literal(f"{name} ").atoms, _ATTRIBUTES, *_SEP)
-    exact = Shape((*start, _ATTRIBUTES, *end))
-    return Tag(f"<|open|>{name}<|sep|>", exact, others=[Shape(spaced)])
+    exact = Shape((*start, r"(?![^|]{0,400}\bname=)", _ATTRIBUTES, *end))
+    return Tag(f"<|open|>{name}<|sep|>", exact, others=[Shape(spaced)], covered=True)
 
 
 def _framing(kind: tuple[str, ...], text: str) -> Tag:
@@ -50,7 +51,9 @@ def _framing(kind: tuple[str, ...], text: str) -> Tag:
 
 # An element with all arguments as one JSON object.
 _JSON = (
-    Shape((*_OPEN, _GAP, *literal("json").atoms, _ATTRIBUTES, *_SEP, BLANKS, "\\{")),
+    Shape(
+        (*_OPEN, _GAP, *literal("json").atoms, "(?:[^<]|<(?![|｜])){0,400}", *_SEP, BLANKS, "\\{")
+    ),
     Shape((*_CLOSE, _GAP, *literal("json").atoms, _GAP, *_SEP)),
 )
 
@@ -113,11 +116,17 @@ class KimiK3(Framed, MarkedValues):
         return attributes(opening).get("type") == "string"
 
     def name_in(self, opening: str) -> str:
-        return unescape(attributes(opening).get("tool", ""))
+        return _attribute(opening, "tool")
 
     def key_in(self, opening: str) -> str:
-        return unescape(attributes(opening).get("key", ""))
+        return _attribute(opening, "key")
 
     # XTML escapes only `&` and `"` in attributes; `html.escape` escapes three more characters.
     def written_name(self, name: str) -> str:
         return escape(name).replace("&lt;", "<").replace("&gt;", ">").replace("&#x27;", "'")
+
+
+def _attribute(opening: str, key: str) -> str:
+    """Return an attribute of a tag, also under the key `name`, which models write for any other."""
+    given = attributes(opening)
+    return unescape(given.get(key) or given.get("name", ""))

@@ -52,9 +52,13 @@ class MistralV11(NamedJson):
         name = yield from block.match(NAME)
         if not name:
             return None
+        # Detokenizers put blanks around the markers.
         id_ = ""
+        yield from block.peek()
         if (yield from block.match(CALL_ID)):
+            yield from block.peek()
             id_ = yield from block.match(ID)
+            yield from block.peek()
         if (yield from block.match(ARGS)):
             return Head(name, id_ or None)
         char = yield from block.peek()

@@ -79,6 +79,8 @@ class MuseGlimmer(Framed, JsonValues):
                 Shape((*_ANYBODY, BLANKS, *_WRAPPER)),
                 Shape((*_NOBODY, BLANKS, *_WRAPPER)),
                 Shape((*respelt_atoms("<|message|>"), BLANKS, *_WRAPPER)),
+                # Without the wrapper a call counts only in a message to a tool (see `read`).
+                Shape(HEADERS[0].atoms),
             ],
         ),
         wrapper_end=closing(
@@ -113,8 +115,11 @@ class MuseGlimmer(Framed, JsonValues):
         recipient = _RECIPIENT.search(block.opening)
         if recipient is None:
             return (yield from super().read(block))
-        block.markup()
         is_thought = recipient[1] == "self"
+        may_be_call = not is_thought and recipient[1] != "user" and not block.stage.strict
+        if may_be_call and (yield from block.stands(self.tags.first)):
+            return (yield from super().read(block))
+        block.markup()
         # An answer may quote the start of a message, so only its own end ends it. A thought with
         # such a start lacks its end marker: it ends there.
         ends = _THOUGHT_ENDS if is_thought and not block.stage.strict else _ENDS

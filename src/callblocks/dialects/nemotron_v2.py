@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import JsonCalls
 
 __all__ = ("NemotronV2",)
 

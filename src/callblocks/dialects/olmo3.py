@@ -8,7 +8,7 @@ ping()
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.python_marked import PythonMarked
+from callblocks.parsing import PythonMarked
 
 __all__ = ("Olmo3",)
 

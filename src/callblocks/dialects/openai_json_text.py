@@ -13,11 +13,7 @@ import re
 from dataclasses import replace
 from functools import cached_property
 
-from callblocks.parsing.engine.block import Block
-from callblocks.parsing.engine.markers import Shape
-from callblocks.parsing.readers.call_keys import Keys
-from callblocks.parsing.readers.row import CallRow
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import Block, CallRow, JsonCalls, Keys, Shape
 
 __all__ = ("OpenaiJsonText",)
 
@@ -63,4 +59,5 @@ class OpenaiJsonText(JsonCalls):
     @cached_property
     def _deep_row(self) -> CallRow:
         """The row in `auto`: calls without `function` around them belong to other dialects."""
-        return replace(self.row, keys=self.keys._replace(deep=True), sure=False)
+        keys = self.keys._replace(deep=True)
+        return replace(self.row, keys=keys, sure=False, tools_suffice=True)

@@ -7,7 +7,7 @@ The model card of Phi-4-mini has `<|tool_call|>[…]<|/tool_call|>`; that is rea
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import JsonCalls
 
 __all__ = ("Phi4Mini",)
 

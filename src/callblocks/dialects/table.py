@@ -1,4 +1,4 @@
-"""The table of all dialects. To add one: its file, a line here, and `tests/corpus/<name>/`.
+"""The table of all dialects. To add one: its file, a line here, and `tests/corpus/<name>.txt`.
 
 Nothing else knows which dialects exist. Those of other packages are registered: by a program with
 `register_dialect`, or by the plug-ins that `find_more` finds; `auto` asks them last. A
@@ -316,7 +316,10 @@ def near_names(name: str, *, loosely: bool = True) -> tuple[str, ...]:
     # A name with a single wrong letter is unambiguous: less similar ones are then not offered.
     near = get_close_matches(plain, known, n=_NEAR, cutoff=0.9)
     if loosely and not near:
-        near = get_close_matches(plain, known, n=_NEAR, cutoff=0.65)
+        # A name with a version is one of a model: `gpt-4` is like `gptme` in its letters only.
+        digits = set(filter(str.isdigit, plain))
+        alike = [one for one in known if not digits or digits & set(one)]
+        near = get_close_matches(plain, alike, n=_NEAR, cutoff=0.65)
     found = [known[spelling] for spelling in near]
     firsts = {members: written for written, members in reversed(found)}
     return tuple(written for written, members in found if firsts[members] == written)

@@ -8,7 +8,7 @@ array is calls only if its objects have names and arguments.
 
 from __future__ import annotations
 
-from callblocks.parsing.shapes.json_calls import JsonCalls
+from callblocks.parsing import JsonCalls
 
 __all__ = ("Xlam",)
 

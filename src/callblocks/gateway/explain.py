@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from callblocks.core.blocks import text_of
@@ -57,7 +57,7 @@ def wire_of_body(body: Mapping[str, Any]) -> str:
     if "input" in body or "instructions" in body:
         return "responses"
     tools: Any = body.get("tools")
-    first: Any = tools[0] if isinstance(tools, list) and tools else None
+    first: Any = cast("list[Any]", tools)[0] if isinstance(tools, list) and tools else None
     is_message = "system" in body or (isinstance(first, dict) and "input_schema" in first)
     if is_message or "stop_sequences" in body or "anthropic_version" in body:
         return "messages"

@@ -6,6 +6,7 @@
     llama.cpp:MODEL                        llama-server of llama.cpp, at port 8080
     lmstudio:MODEL                         LM Studio, at port 1234
     vllm:MODEL                             vLLM, at port 8000
+    sglang:MODEL                           SGLang, at port 30000
     openai:MODEL                           OpenAI, with the key in OPENAI_API_KEY
     openrouter:MODEL                       OpenRouter, with the key in OPENROUTER_API_KEY
     anthropic:MODEL                        Anthropic, with the key in ANTHROPIC_API_KEY

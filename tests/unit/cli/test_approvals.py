@@ -6,7 +6,7 @@ import pytest
 
 from callblocks.approvals.book import ApprovalBook
 from support.command import run
-from support.home import move_in
+from support.command_home import move_in
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from callblocks.approvals.question import Answer, Question
 from callblocks.cli.terminal import ask as asking
 from callblocks.cli.terminal.ask import TerminalAsker, open_terminal, read_answer
 from callblocks.tools.declare import tool
-from support.running import call
+from support.tool_runtime import call
 
 
 @tool

@@ -18,7 +18,7 @@ from callblocks.models.model import Piece, Request, Thinking
 from callblocks.timeline.log.open_store import open_store
 from support.chat_models import SayingModel
 from support.command import run
-from support.home import TOOLS, fence, move_in
+from support.command_home import TOOLS, fence, move_in
 
 
 class ThinkingModel(SayingModel):

@@ -9,7 +9,7 @@ from callblocks.core.turn_events import (
     TurnBegan,
     TurnEvent,
 )
-from support.talks import called, ended, entries, gave, said
+from support.sample_timelines import called, ended, entries, gave, said
 
 LEFT = entries(
     [

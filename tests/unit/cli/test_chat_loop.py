@@ -17,7 +17,7 @@ from callblocks.core.blocks import text_of
 from callblocks.core.errors import CallerError
 from callblocks.models.config import Config, NamedModel, Overrides
 from support.chat_models import SayingModel
-from support.home import move_in
+from support.command_home import move_in
 
 Typed = str | type[BaseException]
 

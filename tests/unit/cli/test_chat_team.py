@@ -19,7 +19,7 @@ from callblocks.session.team_file import TeamSettings, read_team
 from callblocks.timeline.log.open_store import open_store
 from support.chat_models import SayingModel
 from support.command import run
-from support.home import fence, move_in
+from support.command_home import fence, move_in
 
 TEAM = """
 [team]

@@ -26,9 +26,9 @@ from callblocks.guard.files.root import Root
 from callblocks.models.script import ScriptFolder
 from callblocks.parser import parse
 from callblocks.toolkits.standard import standard_tools
+from support.chat_server import chunks, client_of, lines, posted, said
 from support.command import run
-from support.home import move_in
-from support.serving import chunks, client_of, lines, posted, said
+from support.command_home import move_in
 
 # Nobody waits for the pace of a real model here.
 PROGRAM = (

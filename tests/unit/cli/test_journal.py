@@ -8,7 +8,7 @@ import pytest
 from callblocks.core.outcomes import Failure, Outcome
 from callblocks.runtime.journal import Intent, Journal
 from support.command import run
-from support.home import move_in
+from support.command_home import move_in
 
 
 @pytest.fixture

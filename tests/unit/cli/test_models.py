@@ -17,7 +17,7 @@ from callblocks.core.errors import CallerError
 from callblocks.models.openai.known_servers import SERVERS
 from callblocks.views.rows import plain
 from support.command import run
-from support.home import fence, move_in
+from support.command_home import fence, move_in
 from support.model_server import ModelServer, chat_events
 
 ADD = fence("add_numbers", a=19, b=23)

@@ -6,7 +6,7 @@ import pytest
 
 from callblocks.cli.commands.policy import EXAMPLE
 from support.command import run
-from support.home import TOOLS, move_in
+from support.command_home import TOOLS, move_in
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import msgspec
 from callblocks.approvals.question import Question
 from callblocks.cli.terminal.ask import choice_rows, default_rows, question_rows
 from callblocks.tools.declare import tool
-from support.lines import EVIL, harmless, lines
-from support.running import call
+from support.terminal_rows import EVIL, harmless, lines
+from support.tool_runtime import call
 
 
 @tool

@@ -11,8 +11,8 @@ from click.testing import Result
 from callblocks.core.blocks import Block
 from callblocks.timeline.log.open_store import open_store
 from support.command import run
-from support.home import TOOLS, fence, move_in
-from support.talks import said
+from support.command_home import TOOLS, fence, move_in
+from support.sample_timelines import said
 
 TEXT = (
     "First a note.\n"

@@ -14,7 +14,7 @@ from callblocks.dialects import dialects
 from callblocks.parser import parse
 from callblocks.tools.registry import Registry
 from support.command import run
-from support.home import TOOLS, fence, move_in
+from support.command_home import TOOLS, fence, move_in
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ import pytest
 from click.testing import Result
 
 from support.command import run
-from support.home import fence, move_in
-from support.offices import copy_office
+from support.command_home import fence, move_in
+from support.sample_offices import copy_office
 
 EVENT = {"summary": "Fair", "start": "2026-11-16", "end": "2026-11-17"}
 MAIL = {"to": "ada@example.org", "subject": "Fair", "body": "Come."}

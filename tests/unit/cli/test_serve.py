@@ -13,9 +13,9 @@ from click.testing import Result
 
 from callblocks.cli.options.state_folder import TOKEN, kept_token, state_folder
 from callblocks.server.app import NO_TOKEN
+from support.chat_server import chunks, client_of, posted, said
 from support.command import run
-from support.home import move_in
-from support.serving import chunks, client_of, posted, said
+from support.command_home import move_in
 
 PROGRAM = "from callblocks.cli.commands.serve import command; command()"
 

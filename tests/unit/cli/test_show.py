@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.command import run
-from support.texts import EXAMPLES
+from support.transcripts import EXAMPLES
 
 TEXT = "Look.\n\n<tool>ls(path=src)\na.py</tool>\n<tool>wait()</tool>\n\nDone.\n"
 

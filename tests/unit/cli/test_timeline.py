@@ -19,9 +19,9 @@ from callblocks.core.blocks import Block
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.log.open_store import open_store
 from support.command import run
-from support.home import move_in
+from support.command_home import move_in
 from support.postgres import fresh_database
-from support.talks import TS, a_talk, said
+from support.sample_timelines import TS, a_talk, said
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from callblocks.dialects import TAUGHT
 from callblocks.toolkits.office.open_office import EXAMPLES
 from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS
 from support.command import run
-from support.home import TOOLS, move_in
+from support.command_home import TOOLS, move_in
 
 
 @pytest.fixture(autouse=True)

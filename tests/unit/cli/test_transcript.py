@@ -6,7 +6,7 @@ from callblocks.core.events import CallResult
 from callblocks.core.outcomes import Failure, Outcome
 from callblocks.dialects import dialects
 from callblocks.parser import parse
-from support.home import fence
+from support.command_home import fence
 
 
 def transcript(text: str) -> Transcript:

@@ -9,7 +9,7 @@ import pytest
 
 from callblocks.cli.options.tool_setup import code_files
 from support.command import run
-from support.home import fence, move_in
+from support.command_home import fence, move_in
 
 
 @pytest.fixture(autouse=True)

@@ -17,10 +17,10 @@ from callblocks.core import extras
 from callblocks.core.errors import ToolError
 from callblocks.toolkits.office.google import auth
 from support.command import run
+from support.command_home import move_in
 from support.google.calendar import add_calendar
 from support.google.server import Server
-from support.home import move_in
-from support.offices import copy_office
+from support.sample_offices import copy_office
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from callblocks import ToolSpec, dialects
 from callblocks.parsing.teaching import COMPACT_SIZE, compact_prompt, summary
 from callblocks.toolkits.turn_tools import in_turn, turn_tools
+from support.scripted_sessions import Replies, some_host
 from support.signature_reader import Signature, read_signatures
-from support.speaking import Replies, some_host
 from support.tools import TOOLS
 
 TEACHING = [name for name in dialects if dialects[name].rules]

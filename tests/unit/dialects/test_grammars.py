@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from callblocks import Call, ToolSpec, dialects
 from callblocks.core.errors import CallerError, Unsupported, Unwritable
 from callblocks.parsing.grammar.grammar import Kind
+from support.example_counts import try_each
 from support.guidance import accepts
 from support.soup import markers
-from support.strength import try_each
 from support.tools import TOOLS, calls
 
 CONSTRAINING = [name for name in dialects if name != "chat-blocks"]

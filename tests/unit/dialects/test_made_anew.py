@@ -6,17 +6,17 @@ import pytest
 
 from callblocks import Parser, dialects
 from callblocks.dialects import dialect_of, families
-from support.corpus import cases_of, content, options
-from support.reading import alike, read
+from support.corpus import cases_of, options
+from support.text_pieces import alike, read
 
 
 @pytest.mark.parametrize("name", dialects)
 def test_one_that_is_made_anew_reads_the_same(name: str) -> None:
     fresh = type(dialects[name])()
-    for path in cases_of(name):
-        text, given = content(path), options(path)
+    for case in cases_of(name):
+        text, given = case.text, options(case)
         parser = Parser(fresh, **given)
-        assert alike([*parser.feed(text), *parser.close()], read(name, [text], **given)), path.stem
+        assert alike([*parser.feed(text), *parser.close()], read(name, [text], **given)), str(case)
 
 
 def test_models_are_looked_up_anew() -> None:

@@ -12,7 +12,7 @@ from callblocks import Call, Result, ToolSpec, dialects, parse
 from callblocks.core.calls import Item
 from callblocks.core.errors import Unwritable
 from callblocks.parser import AUTO
-from support.strength import LEADERS
+from support.example_counts import LEADERS
 
 FIRST = "tool-call-1"  # what a dialect without ids gives the first call
 EMOJI = ("emoji-bracket", "emoji-bracket+")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-import json
-from pathlib import Path
-from typing import Any
 
 from callblocks import dialects
 from callblocks.parsing.engine.ids import GENERAL_CODES
+from support.corpus import all_cases, recorded_events
 from support.sources import nodes
 
-ROOT = Path(__file__).parents[3]
 DECLARED = {*GENERAL_CODES, *(code for dialect in dialects.values() for code in dialect.codes)}
 # A corpus case is text, so no bytes in it are wrong: the tests of the command line meet this one.
 OF_BYTES = {"invalid-utf8"}
@@ -47,12 +44,7 @@ def test_every_declared_code_is_met_in_the_corpus() -> None:
 
 
 def _met() -> set[str]:
-    events: list[dict[str, Any]] = [
-        json.loads(line)
-        for path in (ROOT / "tests" / "corpus").glob("*/*.events")
-        for line in path.read_text("utf-8").split("\n")
-        if line
-    ]
+    events = [event for case in all_cases() for event in recorded_events(case)]
     return {event["code"] for event in events if "code" in event}
 
 

@@ -9,7 +9,7 @@ import pytest
 from callblocks import Limits, Parser
 from callblocks.core.errors import CallerError, NotText, ParserClosed
 from callblocks.core.events import Problem, Reasoning, Text
-from support.reading import alike, read
+from support.text_pieces import alike, read
 
 # Each leaves a parser waiting for something else.
 STATES = (

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from callblocks import Parser, ToolSpec, dialects, parse
 from callblocks.core.calls import Call
 from callblocks.parsing.dialect import Parsed
-from support.reading import alike, cut, read
-from support.verifying import verify
+from support.event_verifier import verify
+from support.text_pieces import alike, cut, read
 
 PROPERTIES = {"city": {"type": "string"}, "days": {"type": "integer"}}
 SCHEMA = {"type": "object", "properties": PROPERTIES, "required": ["city"]}

@@ -14,7 +14,7 @@ from callblocks.core.json_values import same
 from callblocks.parsing.values.schema_shape import Schemas
 from callblocks.parsing.values.typed import typed, typed_argument, types_of
 from support.schemas import cases
-from support.work import work
+from support.work_counter import work
 
 NEGATED = "<tool_call>\n<function=f>\n<parameter=x>\n{}\n</parameter>\n</function>\n</tool_call>"
 

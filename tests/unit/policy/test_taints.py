@@ -13,7 +13,7 @@ from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
-from support.running import call, run
+from support.tool_runtime import call, run
 
 ALLOWED = Policy((Rule(decide="allow", tool=("command", "send", "post", "put", "own", "mail")),))
 WHY = "a command that could read files of others"

@@ -22,8 +22,8 @@ from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
-from support.people import NO, YES, Person
-from support.running import call, run, run_one
+from support.approvers import NO, YES, Person
+from support.tool_runtime import call, run, run_one
 
 ASK = Policy.ask_all()
 

@@ -13,7 +13,7 @@ from callblocks.runtime.gate import Gate
 from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.running import ALLOW_ALL
+from support.tool_runtime import ALLOW_ALL
 
 QUOTES = "in this dialect a text of several words stands in quotes: 'left pump'"
 

@@ -20,8 +20,8 @@ from callblocks.toolkits.file_tools import PathText
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, FieldFault, Tool
-from support.people import YES, Person
-from support.running import ALLOW_ALL, call
+from support.approvers import YES, Person
+from support.tool_runtime import ALLOW_ALL, call
 
 
 @tool(read_only=True)

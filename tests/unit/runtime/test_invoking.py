@@ -13,7 +13,7 @@ from callblocks.runtime.run_call import invoke
 from callblocks.runtime.turn_scope import Turn
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from support.running import call, run, run_one
+from support.tool_runtime import call, run, run_one
 
 
 class OwnKind(BaseException):

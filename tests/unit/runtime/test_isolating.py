@@ -22,7 +22,7 @@ from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 from support import isolated_tools as isolated
 from support.roots import open_files
-from support.running import ALLOW_ALL, call, run_one
+from support.tool_runtime import ALLOW_ALL, call, run_one
 
 
 def code(outcome: Outcome) -> str:

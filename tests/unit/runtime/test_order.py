@@ -11,7 +11,7 @@ from callblocks.core.calls import Call
 from callblocks.runtime.runtime import batches, priority
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.running import call
+from support.tool_runtime import call
 
 
 @tool(read_only=True)

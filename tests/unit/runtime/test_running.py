@@ -18,7 +18,7 @@ from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, Tool
-from support.running import call, run, run_one
+from support.tool_runtime import call, run, run_one
 
 
 @pytest.fixture

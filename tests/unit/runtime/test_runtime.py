@@ -20,7 +20,7 @@ from callblocks.runtime.turn_scope import Began, Judged, Progress, ToolShowed, T
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.running import ALLOW_ALL, call, run, run_one
+from support.tool_runtime import ALLOW_ALL, call, run, run_one
 
 
 @tool(read_only=True)

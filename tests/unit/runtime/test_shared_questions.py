@@ -15,8 +15,8 @@ from callblocks.runtime.approval_gate import Approving
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.people import NO, YES, Person
-from support.running import call
+from support.approvers import NO, YES, Person
+from support.tool_runtime import call
 
 ASK = Policy.ask_all()
 DONE: list[str] = []

@@ -10,8 +10,8 @@ import pytest
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.model_choice import Offered
 from callblocks.session.team_file import Member
-from support.serving import Served, Talker, chunks, posted, said, served_host
-from support.speaking import Replies, some_host
+from support.chat_server import Served, Talker, chunks, posted, said, served_host
+from support.scripted_sessions import Replies, some_host
 from support.teams import team_host
 
 

@@ -12,7 +12,7 @@ from callblocks.server.chats.chats import Chats
 from callblocks.server.http.metrics import Metrics
 from callblocks.session import host as host_module
 from callblocks.session.model_choice import Attachment
-from support.speaking import Replies, some_host
+from support.scripted_sessions import Replies, some_host
 
 
 def test_turns_that_begin_in_one_moment_all_run(

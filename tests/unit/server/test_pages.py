@@ -8,7 +8,7 @@ import pytest
 from callblocks.core.errors import CallblocksError
 from callblocks.server import pages
 from callblocks.views.html.page_markdown import web_folder
-from support.serving import Running, running_server
+from support.chat_server import Running, running_server
 
 TOKEN = "a-token-of-sixteen"
 POLICY = (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support.serving import Running, running_server
+from support.chat_server import Running, running_server
 
 TEXT = "Hi\n🛠[ls src]\nbody🛠[/end]\n🛠[/end] then\n🛠[save a.txt]\nhalf\nof it"
 

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from support.serving import Running, chunks, running_server
+from support.chat_server import Running, chunks, running_server
 
 NAME = "/api/timelines/talk/segments"
 

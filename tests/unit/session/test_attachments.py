@@ -15,7 +15,7 @@ from callblocks.session.model_choice import Attachment
 from callblocks.session.session import named_apart
 from callblocks.toolkits import turn_files
 from support.documents import png
-from support.speaking import Replies, blocks_of, check_grammar, run_turn, some_host, texts
+from support.scripted_sessions import Replies, blocks_of, check_grammar, run_turn, some_host, texts
 
 
 def test_a_text_is_shown_before_the_prompt(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from callblocks.core.errors import TimelineError
 from callblocks.session.turn_lock import TurnTaking
 from callblocks.session.turn_record import run_blocking
-from support.speaking import Replies, some_host
+from support.scripted_sessions import Replies, some_host
 
 
 @pytest.mark.parametrize("error", [None, TimelineError("full", "no room")])

@@ -22,7 +22,15 @@ from callblocks.session.host import Host
 from callblocks.timeline.timeline import APPROVALS
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.speaking import ASK_ALL, Replies, check_grammar, of_type, some_host, texts, write
+from support.scripted_sessions import (
+    ASK_ALL,
+    Replies,
+    check_grammar,
+    of_type,
+    some_host,
+    texts,
+    write,
+)
 
 DONE: list[str] = []
 

@@ -18,7 +18,7 @@ from callblocks.session.model_choice import NO_CHOICE, Choice, ModelMenu, Offere
 from callblocks.session.session import Session
 from callblocks.session.team_file import Member
 from callblocks.timeline.recorder import Recorder
-from support.speaking import Never, Replies, blocks_of, of_type, some_host
+from support.scripted_sessions import Never, Replies, blocks_of, of_type, some_host
 from support.teams import some_team, team_host
 
 LIST = "```tool file_list a\ninput:\n  path: .\n```\n"

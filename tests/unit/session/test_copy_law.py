@@ -29,11 +29,11 @@ from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import ESCAPE, Neutral, restore_input
 from support.corpus import fragments
-from support.executing import PYTHON, contract, making
+from support.exec_runs import PYTHON, contract, making
 from support.google.calling import drop_mail
 from support.mails import mail
+from support.scripted_sessions import Replies, of_type, run_turn, some_host
 from support.soup import soup
-from support.speaking import Replies, of_type, run_turn, some_host
 from support.web_world import HOST, a_web
 from support.web_world import text as text_page
 

@@ -14,8 +14,8 @@ from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from support.memory_artifacts import MemoryArtifacts
 from support.memory_files import MemoryFiles
-from support.played import BAD, GOOD, LOOKING
-from support.speaking import ALLOW_ALL, Replies, run_turn, texts, write
+from support.played_turns import BAD, GOOD, LOOKING
+from support.scripted_sessions import ALLOW_ALL, Replies, run_turn, texts, write
 
 LATE = datetime(2026, 11, 15, 23, 30, tzinfo=UTC).timestamp()
 

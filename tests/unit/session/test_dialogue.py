@@ -32,9 +32,8 @@ from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import restore
 from callblocks.views.model_view.view import ModelView
-from support.played import LOOKING
-from support.soup import soup
-from support.speaking import (
+from support.played_turns import LOOKING
+from support.scripted_sessions import (
     TAUGHT,
     Replies,
     check_shape,
@@ -44,6 +43,7 @@ from support.speaking import (
     texts,
     write,
 )
+from support.soup import soup
 
 TEXTS: list[str] = []
 

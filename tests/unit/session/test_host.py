@@ -14,8 +14,8 @@ from callblocks.toolkits.office.local.office import LocalOffice
 from callblocks.toolkits.office.open_office import OFFICE_TOOLS
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.offices import copy_office
-from support.speaking import Never, Replies, run_turn, some_host
+from support.sample_offices import copy_office
+from support.scripted_sessions import Never, Replies, run_turn, some_host
 from support.teams import team_host
 
 

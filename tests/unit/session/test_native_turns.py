@@ -26,8 +26,15 @@ from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.played import GOOD, LOOKING
-from support.speaking import Replies, blocks_of, check_grammar, of_type, run_turn, some_host
+from support.played_turns import GOOD, LOOKING
+from support.scripted_sessions import (
+    Replies,
+    blocks_of,
+    check_grammar,
+    of_type,
+    run_turn,
+    some_host,
+)
 
 GARDEN = '{"place": "garden"}'
 

@@ -14,8 +14,8 @@ from callblocks.models.model import Request
 from callblocks.toolkits.office.local.office import LocalOffice
 from callblocks.toolkits.office.tools.mail_tools import gmail_tools
 from callblocks.tools.registry import Registry
-from support.offices import copy_office
-from support.speaking import Replies, of_type, run_turn, some_host, write
+from support.sample_offices import copy_office
+from support.scripted_sessions import Replies, of_type, run_turn, some_host, write
 
 
 def test_the_second_page_of_the_mail_is_read_in_a_session(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from callblocks.parser import Parser
 from callblocks.session.model_choice import SessionSettings
 from callblocks.session.reply import CallIds, Reply
 from callblocks.timeline.codec.call_blocks import input_digest
-from support.played import LOOKING, Played
+from support.played_turns import LOOKING, Played
+from support.scripted_sessions import TAUGHT, Replies, of_type, run_turn, some_host
 from support.soup import soup
-from support.speaking import TAUGHT, Replies, of_type, run_turn, some_host
 
 
 def pieces(text: str, cuts: list[int]) -> list[str]:

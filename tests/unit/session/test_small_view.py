@@ -10,8 +10,8 @@ from callblocks.session.model_choice import Choice, Offered, SessionSettings
 from callblocks.session.team_file import Member, TeamSettings, Voice
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.registry import Registry
-from support.played import LOOKING, Played
-from support.speaking import Replies, run_turn, some_host, texts, write
+from support.played_turns import LOOKING, Played
+from support.scripted_sessions import Replies, run_turn, some_host, texts, write
 
 LONG = "word " * 400
 

@@ -30,7 +30,7 @@ from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.speaking import (
+from support.scripted_sessions import (
     ASK_ALL,
     Never,
     Replies,

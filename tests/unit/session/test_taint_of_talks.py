@@ -17,8 +17,8 @@ from callblocks.session.model_choice import Attachment
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.people import NO, YES, Person
-from support.speaking import ASK_ALL, Replies, of_type, run_turn, some_host, write
+from support.approvers import NO, YES, Person
+from support.scripted_sessions import ASK_ALL, Replies, of_type, run_turn, some_host, write
 
 
 @tool(read_only=True, open_world=True)

@@ -19,7 +19,7 @@ from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.memory_artifacts import MemoryArtifacts
 from support.memory_files import MemoryFiles
-from support.running import call
+from support.tool_runtime import call
 
 Path = Annotated[str, Field(json_schema_extra={"format": "path"})]
 

@@ -27,7 +27,7 @@ from callblocks.session.team_file import Member, TeamSettings, Voice
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.chat.tool_blocks import ChatText
-from support.speaking import ASK_ALL, Replies, of_type, run_turn
+from support.scripted_sessions import ASK_ALL, Replies, of_type, run_turn
 from support.teams import calls, of_member, seen, some_team, team_host
 
 

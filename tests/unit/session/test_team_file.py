@@ -8,7 +8,7 @@ from callblocks.core.errors import CallerError, ModelError
 from callblocks.models.config import NamedModel
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.team_file import LARGEST, parse_team, read_team
-from support.speaking import Replies
+from support.scripted_sessions import Replies
 
 TEAM = """
 [team]

@@ -9,7 +9,7 @@ from callblocks.approvals.question import Answer, BookAsker, Question
 from callblocks.core.turn_events import CallAnswered, CallAsked, CallEnded, TurnEvent
 from callblocks.session.host import Host
 from callblocks.session.team_file import Member
-from support.speaking import ASK_ALL, Replies, of_type, run_turn
+from support.scripted_sessions import ASK_ALL, Replies, of_type, run_turn
 from support.teams import calls, some_team, team_host
 
 

@@ -9,7 +9,7 @@ from callblocks.core.turn_events import Said, TurnBegan
 from callblocks.session.team_events import replay_of
 from callblocks.session.team_file import Member
 from callblocks.views.replay import replayed
-from support.speaking import Replies, of_type, run_turn
+from support.scripted_sessions import Replies, of_type, run_turn
 from support.teams import some_team, team_host
 
 

@@ -20,7 +20,7 @@ from callblocks.session.model_choice import Attachment
 from callblocks.session.team_file import Member
 from callblocks.session.turn_lock import this_owner
 from callblocks.timeline.recorder import Recorder
-from support.speaking import Never, Replies, of_type, run_turn
+from support.scripted_sessions import Never, Replies, of_type, run_turn
 from support.teams import calls, of_member, seen, some_team, team_host
 
 LONG = ["word " * 300, Never]
@@ -217,7 +217,7 @@ def test_a_member_that_runs_elsewhere_is_left_alone(tmp_path: Path) -> None:
 DYING = """
 import asyncio, sys
 from pathlib import Path
-from support.speaking import Replies, run_turn
+from support.scripted_sessions import Replies, run_turn
 from support.teams import some_team, team_host
 from callblocks.session.team_file import Member
 

@@ -12,7 +12,7 @@ from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from support.memory_artifacts import MemoryArtifacts
 from support.memory_files import MemoryFiles
-from support.speaking import ALLOW_ALL, Replies, of_type, run_turn, write
+from support.scripted_sessions import ALLOW_ALL, Replies, of_type, run_turn, write
 
 
 def double(number: int) -> int:

@@ -15,8 +15,8 @@ from callblocks.models.model import Spoken, Stopped, Thinking, Usage
 from callblocks.session.model_choice import SessionSettings
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.played import GOOD, calls, play
-from support.speaking import Never, Replies, of_type, run_turn, some_host
+from support.played_turns import GOOD, calls, play
+from support.scripted_sessions import Never, Replies, of_type, run_turn, some_host
 
 
 @pytest.mark.parametrize(

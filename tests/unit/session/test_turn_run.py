@@ -17,8 +17,8 @@ from callblocks.session.model_choice import Attachment
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from support.played import BAD, GOOD, calls, play
-from support.speaking import (
+from support.played_turns import BAD, GOOD, calls, play
+from support.scripted_sessions import (
     TAUGHT,
     Replies,
     blocks_of,

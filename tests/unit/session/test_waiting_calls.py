@@ -17,10 +17,10 @@ from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from support.approvers import Person
 from support.memory_artifacts import MemoryArtifacts
 from support.memory_files import MemoryFiles
-from support.people import Person
-from support.speaking import (
+from support.scripted_sessions import (
     ALLOW_ALL,
     ASK_ALL,
     Replies,

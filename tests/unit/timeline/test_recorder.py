@@ -27,8 +27,8 @@ from support.documents import pdf
 from support.entries import result_block, stamp
 from support.memory_artifacts import FullDisk, MemoryArtifacts
 from support.memory_files import MemoryFiles
-from support.recording import NOON, TS
-from support.running import call
+from support.recorded_sessions import NOON, TS
+from support.tool_runtime import call
 
 
 @pytest.fixture

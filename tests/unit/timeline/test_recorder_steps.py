@@ -16,7 +16,7 @@ from callblocks.timeline.timeline import Timeline
 from callblocks.timeline.timeline_state import State
 from support.memory_artifacts import MemoryArtifacts
 from support.memory_files import MemoryFiles
-from support.running import call
+from support.tool_runtime import call
 
 DONE = Outcome(id="c1", name="look", output="done")
 

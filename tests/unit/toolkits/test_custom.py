@@ -25,8 +25,8 @@ from callblocks.toolkits.file_tools import PathText
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, Tool
-from support.people import NO, YES, Person
-from support.running import ALLOW_ALL, call, run, run_one
+from support.approvers import NO, YES, Person
+from support.tool_runtime import ALLOW_ALL, call, run, run_one
 
 removed: list[str] = []
 

@@ -12,8 +12,8 @@ from callblocks.policy.rules import Rule
 from callblocks.toolkits.http_tools import http_tools
 from callblocks.tools.context import Context
 from callblocks.tools.tool import Tool
-from support.running import call, run_one
 from support.sites import PUBLIC, SECOND, Asked, Net, Site, ok, redirect
+from support.tool_runtime import call, run_one
 
 NAMES = {"public.test": [[PUBLIC]], "second.test": [[SECOND]]}
 KEPT: list[tuple[str, bytes, str]] = []

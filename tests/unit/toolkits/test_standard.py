@@ -16,8 +16,8 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime
 from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools
-from support.running import call
 from support.sites import PUBLIC, SECOND, Net, Site, ok, redirect
+from support.tool_runtime import call
 
 
 def test_these_tools_come_with_callblocks(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.terminal_tools import FindSandbox, terminal_tools
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from support.running import ALLOW_ALL, call, run, run_one
+from support.tool_runtime import ALLOW_ALL, call, run, run_one
 
 NAMED = Policy((Rule(decide="allow", tool=("terminal_execute",)),))
 

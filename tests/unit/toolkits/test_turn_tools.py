@@ -16,7 +16,7 @@ from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.memory_artifacts import MemoryArtifacts
 from support.memory_files import MemoryFiles
-from support.recording import a_session
+from support.recorded_sessions import a_session
 
 REACT = ("react.write", "react.read", "react.hide")
 PYTHON = EXEC_TOOLS[0]

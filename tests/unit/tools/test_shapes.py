@@ -17,7 +17,7 @@ from callblocks import Call, Parser, Registry, ToolSpec, convert, dialects, pars
 from callblocks.core.errors import BadSpec, BadTool
 from callblocks.core.specs import read_specs, specs_by_name
 from callblocks.tools.declare import spec_of
-from support.strength import LEADERS
+from support.example_counts import LEADERS
 
 TEXT = "Find notes."
 PROPERTIES: dict[str, Any] = {

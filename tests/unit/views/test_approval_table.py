@@ -6,7 +6,7 @@ import pytest
 
 from callblocks.approvals.approval import Approval
 from callblocks.views.terminal.tables import about_approval, approval_table
-from support.lines import EVIL, harmless, lines
+from support.terminal_rows import EVIL, harmless, lines
 
 NOW = 1000.0
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from callblocks.parser import Parser, parse
 from callblocks.views.chat.chat import BrokenBlock, Chat, Item, ThoughtLine
 from callblocks.views.chat.groups import CallGroup, GroupedCall, Validation
-from support.texts import EXAMPLES, cut, places
+from support.transcripts import EXAMPLES, cut, places
 
 
 def items(text: str, dialect: str = "auto", **options: object) -> list[Item]:

@@ -9,7 +9,7 @@ from callblocks.core.specs import ToolSpec
 from callblocks.parser import Parser
 from callblocks.views.rows import Row, columns, plain, runs
 from callblocks.views.text.explain import AttemptLog, Explained
-from support.texts import EXAMPLES, cut, places
+from support.transcripts import EXAMPLES, cut, places
 
 
 def rows(*pieces: str, width: int = 100) -> list[Row]:

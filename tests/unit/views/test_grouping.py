@@ -15,7 +15,7 @@ from callblocks.views.chat.groups import (
     group,
     header,
 )
-from support.drawn_tools import COLLAPSED, EXPANDED, STREAMING
+from support.spec_drawings import COLLAPSED, EXPANDED, STREAMING
 
 
 def shell(*args: str, result: str | None = None) -> GroupedCall:

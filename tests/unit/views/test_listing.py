@@ -9,7 +9,7 @@ from callblocks.core.specs import ToolSpec, ToolSpecs
 from callblocks.parser import Parser
 from callblocks.views.rows import Row, plain
 from callblocks.views.text.listing import Listing
-from support.texts import EXAMPLES, cut, places
+from support.transcripts import EXAMPLES, cut, places
 
 
 def draw(*pieces: str, width: int = 100, dialect: str = "auto", tools: ToolSpecs = ()) -> list[str]:

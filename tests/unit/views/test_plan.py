@@ -12,9 +12,9 @@ from callblocks.runtime.turn_scope import Judged
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.terminal.summary import explained_rows, how_to_allow, plan_rows
-from support.lines import EVIL, harmless, lines
-from support.people import Person
-from support.running import call
+from support.approvers import Person
+from support.terminal_rows import EVIL, harmless, lines
+from support.tool_runtime import call
 
 
 @tool(read_only=True)

@@ -4,7 +4,7 @@ from callblocks.policy.lint import Finding
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.views.terminal.tables import finding_rows, policy_rows
-from support.lines import EVIL, harmless, lines
+from support.terminal_rows import EVIL, harmless, lines
 
 
 def test_a_policy_that_is_off_says_so() -> None:

@@ -26,8 +26,8 @@ from callblocks.core.turn_events import (
 from callblocks.views.replay import replayed
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS
-from support.recording import Session, a_session
-from support.talks import TS, a_talk, called, entries, failed, gave, said
+from support.recorded_sessions import Session, a_session
+from support.sample_timelines import TS, a_talk, called, entries, failed, gave, said
 from support.ui_check import check
 
 

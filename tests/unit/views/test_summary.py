@@ -4,7 +4,7 @@ import pytest
 
 from callblocks.core.outcomes import FAILURES, Artifact, Failure, Notice, Outcome
 from callblocks.views.terminal.summary import REFUSALS, cut_rows, summary_rows
-from support.lines import EVIL, harmless, lines
+from support.terminal_rows import EVIL, harmless, lines
 
 
 def outcome(code: str = "", **more: object) -> Outcome:

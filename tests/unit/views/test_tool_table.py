@@ -8,7 +8,7 @@ from callblocks.dialects.tool_fence import ToolFence
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.terminal.tables import about_tool, tool_table
-from support.lines import EVIL, harmless, lines
+from support.terminal_rows import EVIL, harmless, lines
 
 
 @tool(read_only=True)

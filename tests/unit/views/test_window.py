@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.views.text.annotated import Window
-from support.texts import cut, places
+from support.transcripts import cut, places
 
 texts = st.text("ab\n", min_size=1, max_size=60)
 

@@ -15,7 +15,7 @@ from callblocks.gateway.arguments.output import JsonOutput
 from callblocks.gateway.arguments.reader import Reader
 from callblocks.parsing.values.python_values import read_arguments
 
-__all__ = ("PythonReader", "ValueScan")
+__all__ = ("PythonReader",)
 
 _NAME = re.compile(r"([A-Za-z_][\w.-]{0,200})[ \t\r\n]{0,100}=[ \t\r\n]{0,100}(?=[^= \t\r\n])")
 _MAY_BE_NAME = re.compile(
@@ -31,7 +31,7 @@ _SPECIAL = {
 }
 
 
-class ValueScan:
+class _ValueScan:
     """A search for the end of a value that is no string; it remembers how far it has looked.
 
     `quotes` are the characters that open and close strings in it.
@@ -43,7 +43,6 @@ class ValueScan:
         self._quotes = quotes
         self._open: list[str] = []
         self._quote = ""
-        self.parts: list[str] = []
 
     def find(self, buf: str, pos: int) -> int:
         """Return the position of the comma or bracket that ends the value; -1 if it goes on."""
@@ -71,7 +70,7 @@ class PythonReader(Reader):
         self._known = spec.properties if spec else {}
         self._seen: set[str] = set()
         self._name = self._quote = ""
-        self._scan = ValueScan()
+        self._scan = _ValueScan()
         self._parts: list[str] = []
 
     def begin(self) -> bool:
@@ -107,7 +106,7 @@ class PythonReader(Reader):
             self.step = self._string
         else:
             self.pos = at
-            self._scan, self._parts = ValueScan(), []
+            self._scan, self._parts = _ValueScan(), []
             self.step = self._value
         self._seen.add(name)
         self._name = name

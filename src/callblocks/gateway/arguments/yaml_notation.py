@@ -21,9 +21,11 @@ from callblocks.gateway.arguments.reader import Reader
 
 __all__ = ("YamlReader",)
 
-_MEMBER = re.compile(r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):(?:[ ]+([^\r\n]*))?\r?\n")
+_MEMBER = re.compile(
+    r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):(?:[ ]++([^\r\n]*+))?+\r?\n"
+)
 _MAY_BE_MEMBER = re.compile(
-    r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):[ ]+(?=[^ \r\n])",
+    r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):[ ]++(?=[^ \r\n])",
 )
 _LITERAL = re.compile(r"\|([-+]?)[ ]*")
 _BLANK_LINE = re.compile(r" *\r?\n")

@@ -16,8 +16,8 @@ __all__ = ("ListedModel", "anthropic_model", "list_models", "openai_model")
 
 # Codex takes its instructions from here, for models that it does not know.
 _INSTRUCTIONS = (
-    "You are a coding agent. You work in the user's folder with the tools that you have been given, "
-    "and you go on until the task is done."
+    "You are a coding agent. You work in the user's folder with the tools that you have been "
+    "given, and you go on until the task is done."
 )
 
 
@@ -56,7 +56,7 @@ def anthropic_model(model: ListedModel) -> dict[str, Any]:
     """Return one model for Anthropic's clients."""
     created = datetime.fromtimestamp(model.created, UTC).isoformat().replace("+00:00", "Z")
     shown: dict[str, Any] = {"type": "model", "id": model.name, "display_name": model.name}
-    shown["created_at"] = created
+    shown |= {"created_at": created, "lifecycle": "active"}
     if model.context:
         shown["max_input_tokens"] = model.context
     return shown

@@ -44,7 +44,7 @@ from callblocks.gateway.wires.parts import (
 from callblocks.gateway.wires.reply import fold, json_bytes, remark_rows
 from callblocks.models.model import Message
 
-__all__ = ("OllamaWire", "OllamaWriter", "show", "tags")
+__all__ = ("VERSION", "OllamaWire", "OllamaWriter", "show", "tags")
 
 # Options of sampling, by their names in chat completions.
 _OPTIONS = {
@@ -58,6 +58,7 @@ _DONE: dict[FinishReason, str] = {
     "length": "length",
     "filter": "stop",
 }
+# The version of Ollama whose chat this is, for `/api/version`.
 VERSION = "0.13.0"
 
 

@@ -370,7 +370,8 @@ def _detail(details: Any, name: str) -> float:
 
 def _sampled(choice: WireChoice) -> tuple[SampledToken, ...]:
     """Return the tokens of a choice; none where their shape is unknown."""
-    given = cast("dict[str, Any]", choice.logprobs) if isinstance(choice.logprobs, dict) else {}
+    shape: Any = choice.logprobs
+    given = cast("dict[str, Any]", shape if isinstance(shape, dict) else {})
     texts: list[Any]
     logprobs: list[Any]
     if content := _list(given.get("content")):

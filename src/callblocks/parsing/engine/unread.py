@@ -128,7 +128,7 @@ _DEFINITION = re.compile(
 _WRAPPER = re.compile(
     r"\w?[\s\[\]({<\"'*`]{0,12}(?:\w{1,20}[ ])?"
     r"(?:[\"']?\w{1,20}(?:[\"']{0,2}\s{0,3}[:=>]{1,2}|[\"'])[\s\"'*`]{0,6}){0,2}"
-    r"(?:[\w-]{1,30}[.:/][ ]{0,3})?\w?"
+    r"(?:[\w-]{1,30}[.:/][ ]{0,3}){0,2}\w?"
 )
 # The beginning of a code fence whose body may be calls: a tool fence, a body that begins with a
 # bracket, a tag or a marker, or a body of nothing but lines `name(…)`.
@@ -195,7 +195,7 @@ _WITNESSES = tuple(
         (3, rf"{_LINE}\*{{0,2}}Action:\*{{0,2}}[ \t]{{0,9}}`?", ""),
         (3, "", r"`?\s{0,9}\*{0,2}Action Input:"),
         # to=functions.NAME
-        (2, r"functions\.", ""),
+        (2, r"functions\.(?:\w{1,30}[.:/])?", ""),
         (3, r"\bto=\S{0,12}", ""),
         # ```tool NAME, ``NAME, NAME alone on its line
         (4, r"(?i:(?:```|~~~)[^\n]{0,9}\btool[ \t]{1,9})", ""),

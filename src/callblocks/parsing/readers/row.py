@@ -65,6 +65,7 @@ class CallRow:
     as_text         arguments are strings that hold JSON
     sure            the markers alone make it a row; otherwise its objects need a name and arguments
     only_known      if tools are declared, the name must be one of them
+    tools_suffice   the name of a declared tool makes an object a call, whatever its arguments are
     may_lack_input  an object without arguments calls a tool that requires none
     early           a call starts with its arguments; the caller can still discard its events
     mends           an object that is no JSON is repaired even if the row is not `sure`
@@ -83,6 +84,7 @@ class CallRow:
     as_text: bool = False
     sure: bool = True
     only_known: bool = False
+    tools_suffice: bool = False
     may_lack_input: bool = False
     early: bool = False
     mends: bool = False
@@ -152,6 +154,8 @@ class CallObject:
     one of the `silent` names. `as_text`: its arguments are a string. `any_name`: the name need not
     be a declared tool's. `early`: the call starts with its arguments although it may be no call.
 
+    `is_answer`: a key shows that it is data, or describes a tool.
+
     Of a duplicate key the last value counts, which is a repair. A second name that differs from the
     emitted one sets `renamed`: the call is then bad, because an event cannot be revoked.
     """
@@ -183,6 +187,7 @@ class CallObject:
         self.written = ""
         self.started = False
         self.meant = False
+        self.is_answer = False
         self.too_deep = False
         self.renamed = False
         self.repairs: dict[str, None] = {}
@@ -307,6 +312,7 @@ class CallObject:
         if keys.single and self.name in ("", key):
             return (yield from self._single(key))
         if not self.sure and self._is_answer(key, level):
+            self.is_answer = True
             return False
         if key in keys.nested and char == "{" and not keys.single:
             return (yield from self.read(level + 1))
@@ -580,7 +586,7 @@ class RowReader:
 
     def _is_call(self, parts: Parts) -> bool:
         """Return whether an object is a call, in a row that its markers do not make certain."""
-        if self.row.sure:
+        if self.row.sure or (self.row.tools_suffice and parts.name in self.block.stage.tools):
             return True
         given = parts.input
         known = self._any_name or parts.name in self.block.stage.tools
@@ -598,11 +604,12 @@ class RowReader:
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
         """Read the rest of a row with broken JSON, or that the text cuts off, with repairs."""
         # A row that is not certain to be calls is repaired only if its dialect says so (`natural`,
-        # `mends`), and only if all its elements turn out to be calls: repairing any JSON in prose
-        # would invent calls. `certain` also holds once a call was started, since its events cannot
-        # be revoked.
+        # `mends`) or if it names a declared tool, and only if all its elements turn out to be
+        # calls: repairing any JSON in prose would invent calls. `certain` also holds once a call
+        # was started, since its events cannot be revoked.
         certain = call.started or call.meant or self.row.sure
-        if not (certain or self.row.natural or self.row.mends):
+        is_tool = call.name in self.block.stage.tools and not call.is_answer
+        if not (certain or is_tool or self.row.natural or self.row.mends):
             return self._leave(call)
         ended = yield from self._seek_end(call)
         raw = self.block.pack(call.start)

@@ -38,14 +38,23 @@ __all__ = ("BraceCalls",)
 NAME = Markers(Shape((*"call:", r"[ \t\r\n]{0,20}", "[A-Za-z_]", r"[\w.-]{0,200}", r"\{")))
 # Models also write strings in JSON's quotes: brackets inside of them must not count.
 OTHER_QUOTE = Shape((r"[:,\[{]", r"[ \t\r\n]{0,20}", '"'))
+_KEY_GAP = r"[ \t\r\n]{0,20}"
 _OPENING = {"}": "{", "]": "["}
 _CLOSING = {"{": "}", "[": "]"}
 
 
-def _closes(text: str, open_: Sequence[str]) -> bool:
-    """Return whether a text ends with exactly the brackets that close the open ones."""
-    end = "".join(text[len(text.rstrip("}] \t\r\n")) :].split())
-    return end == "".join(_CLOSING[char] for char in reversed(open_))
+def _closing_part(text: str, open_: Sequence[str]) -> str:
+    """Return the end of an unclosed string that closes the open brackets, or `""`.
+
+    Brackets before it belong to the string, so they must match: `ls {a}}` ends with one brace.
+    """
+    rest = text.rstrip()
+    for char in open_:
+        if not rest.endswith(_CLOSING[char]):
+            return ""
+        rest = rest[:-1].rstrip()
+    matches = all(rest.count(char) == rest.count(_CLOSING[char]) for char in _CLOSING)
+    return text[len(rest) :] if matches or rest[-1:] not in _OPENING else ""
 
 
 class BraceCalls(Dialect):
@@ -99,8 +108,12 @@ class BraceCalls(Dialect):
         return Bodies((self.opening,), (self.closing,), notation="braces")
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
-        # `call:NAME{` without a marker occurs in prose, so it opens only in a single dialect.
-        return (self.opening, *NAME.shapes) if setting.alone else (self.opening,)
+        # `call:NAME{` without a marker occurs in prose, so it opens only in a single dialect, or
+        # with a string in its own quotes behind the first key.
+        if setting.alone:
+            return (self.opening, *NAME.shapes)
+        key = (_KEY_GAP, r"[\w-]{1,100}", _KEY_GAP, ":", _KEY_GAP, *map(re.escape, self.quote))
+        return (self.opening, *(shape._replace(ahead=(key,)) for shape in NAME.shapes))
 
     def early_ends(self, tools: Mapping[str, ToolSpec] | None) -> Sequence[str]:
         return (self.quote,)
@@ -161,23 +174,24 @@ class BraceCalls(Dialect):
     def _read_string(self, block: Block, opening: str, open_: Sequence[str]) -> Reading[str]:
         """Emit a string while it arrives; return its fault, or `""`.
 
-        The fault is `?` if the string is not closed before the call is, and the quote if only that
-        is missing.
+        The fault is `?` if the string is not closed before the call is. If only its quote is
+        missing, it is the quote, and then the text behind it.
         """
         is_own = opening == self.quote
         ends, quote = (self._quotes, opening) if is_own else (self._other_quotes, '"')
-        quotes_calls = False
+        quotes_calls, end = False, ""
         while True:
             text, marker = yield from block.stream(ends)
             quotes_calls = quotes_calls or self.opening in text
             is_end = marker in ("", self.opening, self.closing)
             if is_end and is_own and marker:
                 # A closing marker in a string that also has an opening one is quoted with it.
-                may_end = not (block.stage.strict or quotes_calls) and _closes(text, open_)
-                is_end = may_end and (yield from self._is_over(block))
+                is_mended = not (block.stage.strict or quotes_calls)
+                end = _closing_part(text, open_) if is_mended else ""
+                is_end = bool(end) and (yield from self._is_over(block))
             if is_end:
                 block.give_back(block.offset - len(marker))
-                return quote if is_own and marker else "?"
+                return f"{quote}{end}" if is_own and marker else "?"
             block.input(marker)
             if marker == quote:
                 return ""
@@ -211,10 +225,9 @@ class BraceCalls(Dialect):
         if stage.strict and not marker:
             return block.malformed(code, "the closing marker is missing")
         tool = stage.tools.get(block.name)
-        lacks_quote = open_ == self.quote
+        lacks_quote = open_.startswith(self.quote)
         if lacks_quote:
-            bare = text.rstrip("}] \t\r\n")
-            text, open_ = f"{bare}{self.quote}{text[len(bare) :]}", ""
+            text, open_ = self._with_quote(text, open_.removeprefix(self.quote)), ""
         # At the end of the text a missing quote is not certain: more text might continue the
         # string, so the call is not ended unless another call follows.
         ended = not lacks_quote or (yield from block.stands(self._next_call))
@@ -235,6 +248,16 @@ class BraceCalls(Dialect):
         for repair, detail in values.repairs.items():
             block.problem(repair, detail)
         return None
+
+    def _with_quote(self, text: str, end: str) -> str:
+        """Return the arguments with the missing quote of their last string, before `end`.
+
+        A quote behind a word closes it, and the one that opens it is missing: `{command:ls<q>}`.
+        """
+        before = text[: text.rindex(self.quote)].rstrip()
+        if before[-1:] not in (":", ",", "[", "{"):
+            return text
+        return f"{text.removesuffix(end)}{self.quote}{end}"
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:
         return "".join(

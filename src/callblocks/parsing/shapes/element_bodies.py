@@ -74,7 +74,7 @@ class GuessedCall(XmlCall):
             return None
         self._start(name, stop)
         if body.text:
-            block.input(body.text, end=block.offset - len(end))
+            block.input(body.text, end=stop + len(body.text))
         return end
 
     def read_whole(self, name: str, stop: int) -> bool:
@@ -196,14 +196,15 @@ class NamedTags(ElementBodies):
     form = XmlForm(head=("<", ">\n"), end="", key=("<", ">"), value_end="")
 
     # The tags with which the body of a call may begin, or its end.
-    heads: ClassVar[Markers] = Markers(Shape(("<", "/?", NAME, " {0,3}", "/?", ">")))
+    heads: ClassVar[Markers] = Markers(Shape(("<", "/?", NAME, "[^<>]{0,200}", ">")))
 
     def reading(self, block: Block, *, in_wrapper: bool = False) -> XmlCall:
         return XmlCall(self, block) if block.stage.alone else GuessedCall(self, block)
 
     def may_hold(self, head: str, tool: ToolSpec | None) -> bool:
         """Return whether the body of a call of this tool may begin with this tag."""
-        return self.is_key(head[1:-1].rstrip("/ "), tool)
+        words = head[1:-1].rstrip("/").split()
+        return bool(words) and self.is_key(words[0], tool)
 
     def may_begin(self, blanks: str, char: str) -> bool:
         return char == "<"

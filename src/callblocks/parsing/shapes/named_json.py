@@ -7,6 +7,7 @@ A dialect gives the markers. Calls may stand in a section with markers of its ow
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -34,6 +35,7 @@ __all__ = ("NAME", "NamedJson")
 # A tool's name. The lookahead makes the marker end where the name does.
 NAME = Markers(Shape((r"[\w.:/-]{1,128}", r"(?![\w.:/-])")), what="a name")
 _SPACES = Markers(Shape(("[ \\t]{1,20}", "(?![ \\t])")))
+_BLANKS = Markers(Shape(("[ \\t\\r\\n]{1,20}", "(?![ \\t\\r\\n])")))
 _GAP = "[ \\t\\r\\n]{0,20}"
 # The beginning of an object in a fence or in a string, which can be repaired.
 MENDABLE = Markers(
@@ -79,7 +81,13 @@ class NamedJson(Dialect):
 
     @cached_property
     def _before(self) -> Markers:
-        return Markers(*self.before_name)
+        """The text before a name: as it is written, and with blanks before its marker."""
+        rows = (one.partition("<") for one in self.before_name)
+        spaced = (
+            Shape((*word, "[ \\t\\r\\n]{1,20}", *map(re.escape, f"<{rest}")))
+            for word, _, rest in rows
+        )
+        return Markers(*self.before_name, *spaced)
 
     @property
     def closers(self) -> tuple[str, ...]:
@@ -105,18 +113,28 @@ class NamedJson(Dialect):
 
     def read_head(self, block: Block) -> Reading[Head | None]:
         """Consume the name and its separator; return None if this is no head."""
-        if self.before_name[0] and not (yield from block.match(self._before)):
-            return None
-        before = yield from block.match(_SPACES)
+        # Blanks beside the name, and beside the text before it, are a repair. Line ends are blanks
+        # only if a marker closes the call (without one, a line decides), and behind the name only
+        # if they do not begin the separator.
+        blanks = _BLANKS if self.closing else _SPACES
+        gaps: list[str] = []
+        if self.before_name[0]:
+            gaps.append((yield from block.match(blanks)))
+            before = yield from block.match(self._before)
+            if not before:
+                return None
+            gaps.append("" if before in self.before_name else " ")
+        gaps.append((yield from block.match(blanks)))
         name = yield from block.match(NAME)
         if not name:
             return None
-        after = ""
         if not (yield from block.match(self.separators)):
-            after = yield from block.match(_SPACES)
+            is_line = self.after_name[0].startswith("\n")
+            after = yield from block.match(_SPACES if is_line else blanks)
             if not after or not (yield from block.match(self.separators)):
                 return None
-        if not (before or after):
+            gaps.append(after)
+        if not any(gaps):
             return Head(name)
         return None if block.stage.strict else Head(name, repairs=("repaired-name",))
 

@@ -349,10 +349,14 @@ def _elements(keys: tuple[str, ...]) -> Markers:
 
 
 class _OuterEnd(NamedTuple):
-    """The end of a call inside of a value: the index of its part, and the offset behind it."""
+    """The end of a call inside of a value: the index of its part, and the offset behind it.
+
+    `is_quoted`: the value before it has the opening tag of a call.
+    """
 
     part: int
     offset: int
+    is_quoted: bool
 
 
 class XmlCall:
@@ -575,7 +579,7 @@ class XmlCall:
             text, end = yield from ask(self._tags.value_ends)
             parts.append(text)
             self._unsaid, at = [end], block.offset - len(end)
-            if not end and outer and not self._is_closed_in("".join(parts)):
+            if outer and self._is_unclosed(outer, end, parts):
                 return self._end_at(outer, Value(key, opening, "", is_closed=False), parts)
             if not end and self._ends_turn(parts):
                 self._values.append(Value(key, opening, "".join(parts[:-2]), is_closed=True))
@@ -613,7 +617,33 @@ class XmlCall:
         end, is_strict = parts[-1].lstrip(), self._block.stage.strict
         if is_strict or self._in_cdata(parts) or not self._tags.is_call_or_wrapper_end(end):
             return None
-        return _OuterEnd(len(parts) - 1, self._block.offset)
+        is_quoted = self._next_openers.search("".join(parts[:-1])) is not None
+        return _OuterEnd(len(parts) - 1, self._block.offset, is_quoted)
+
+    def _is_unclosed(self, outer: _OuterEnd, end: str, parts: list[str]) -> bool:
+        """Return whether a value ends at the end of the call in it, which is no quotation then.
+
+        Either the text is over and has no closing tag, or the last part begins the next call.
+        """
+        if not end and not self._is_closed_in("".join(parts)):
+            # The search reached the end of the text, so no later value is closed either. The next
+            # one need not search again.
+            name = self._tags.argument_end.name
+            self._block.stage.unclosed.setdefault(name, outer.offset)
+            return True
+        return not outer.is_quoted and self._begins_next_call(parts[-1])
+
+    def _begins_next_call(self, text: str) -> bool:
+        """Return whether a call of a declared tool begins in a text behind the end of this call."""
+        tools = self._block.stage.tools
+        hits = self._next_openers.finditer(text) if tools else ()
+        return any(self._shape.name_in(self._tags.bare(hit[0])) in tools for hit in hits)
+
+    @property
+    def _next_openers(self) -> re.Pattern[str]:
+        """The opening tags of the next call, with its wrapper if it has one."""
+        tags = self._tags
+        return (tags.after_wrapper if tags.has_wrapper else tags.call.markers).final
 
     def _end_at(self, outer: _OuterEnd, value: Value, parts: list[str]) -> str:
         """End an unclosed value, and the call, at the end of the call inside of the value.
@@ -626,9 +656,6 @@ class XmlCall:
             self.missing(tags.call_end)
         self._values.append(value._replace(text=text))
         block.give_back(outer.offset)
-        # The search reached the end of the text, so no later value is closed either. The next one
-        # need not search again.
-        block.stage.unclosed.setdefault(tags.argument_end.name, outer.offset)
         ahead = block.scan.text[block.scan.pos : block.scan.pos + 9].lstrip(" \t\r")
         self.sure = "\n" not in text.strip() and ahead.startswith("\n")
         self.follows = ""

@@ -143,6 +143,8 @@ class BraceValues:
         text = match[0].strip() if match else ""
         if not text:
             raise ValueError("a value is missing")
+        if self._quote in text:
+            return self._unquoted(self._without_quote(text))
         value = typed(text, {"type": schema["type"]}) if schema.get("type") else None
         if value and value[1]:
             return self._unquoted(text) if isinstance(value[0], str) else value[0]
@@ -150,6 +152,13 @@ class BraceValues:
             return read_json(text)
         except ValueError:
             return self._word(text)
+
+    def _without_quote(self, text: str) -> str:
+        """Return a word without the quote that closes it; the one that opens it is missing."""
+        word = text.removesuffix(self._quote)
+        if self._quote in word:
+            raise ValueError(f"a quote stands inside of {text!r:.60}")
+        return word
 
     def _word(self, text: str) -> Any:
         if text not in _PYTHON:

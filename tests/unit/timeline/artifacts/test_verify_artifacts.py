@@ -7,7 +7,7 @@ import pytest
 from callblocks.core.blocks import Block
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.log.verify import artifact_of, verify_artifacts
-from support.talks import TS, entries
+from support.sample_timelines import TS, entries
 
 
 def naming(artifacts: Artifacts, content: bytes) -> Block:

@@ -23,7 +23,7 @@ from callblocks.timeline.log.store import MAX_BLOCK, Store, StoredRow, decode, e
 from callblocks.timeline.log.transfer import export_lines, import_timeline, read_export
 from callblocks.timeline.log.verify import verify
 from support.postgres import fresh_database
-from support.talks import TS, a_talk, said
+from support.sample_timelines import TS, a_talk, said
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

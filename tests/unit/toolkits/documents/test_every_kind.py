@@ -14,7 +14,7 @@ from pypdf import PdfReader
 from callblocks.toolkits.documents.html_page import page_of
 from callblocks.toolkits.documents.render_protocol import Given, Job, Kind, Outside
 from support.documents import png
-from support.rendering import Desk
+from support.rendered_documents import Desk
 
 TEXT = Path(__file__).with_name("every_block.md").read_text("utf-8")
 _NESTED = re.compile(r"<w:(numPr|pBdr|tabs|rPr)>.*?</w:\1>", re.DOTALL)

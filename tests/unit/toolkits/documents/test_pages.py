@@ -13,7 +13,7 @@ from pypdf import PdfReader
 from callblocks.toolkits.documents import pdf
 from callblocks.toolkits.documents import pdf as layout
 from support.documents import png
-from support.rendering import Desk
+from support.rendered_documents import Desk
 
 REPORT = """\
 # Winter

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from callblocks.toolkits.documents.xlsx import value_of
-from support.rendering import Desk
+from support.rendered_documents import Desk
 
 TABLES = """\
 # Ferry

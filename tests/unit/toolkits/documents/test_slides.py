@@ -19,7 +19,7 @@ from callblocks.toolkits.documents.slides import (
     pages_of,
 )
 from support.documents import png
-from support.rendering import Desk
+from support.rendered_documents import Desk
 
 DECK = """\
 # Winter

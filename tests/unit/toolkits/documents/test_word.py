@@ -10,7 +10,7 @@ from docx.oxml.ns import qn
 from docx.shared import Pt
 
 from support.documents import png
-from support.rendering import Desk
+from support.rendered_documents import Desk
 
 TEXT = """\
 # Winter

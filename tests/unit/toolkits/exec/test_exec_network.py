@@ -14,11 +14,11 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.approval_gate import Approving
 from callblocks.runtime.turn_scope import Turn
-from support.executing import ALLOW_CODE, PYTHON, SHELL, code_tools, contract
-from support.people import NO, YES, Person
-from support.recording import Session, a_session
-from support.running import call, run_one
+from support.approvers import NO, YES, Person
+from support.exec_runs import ALLOW_CODE, PYTHON, SHELL, code_tools, contract
+from support.recorded_sessions import Session, a_session
 from support.sandboxes import greeter
+from support.tool_runtime import call, run_one
 
 GRANT = Rule(decide="allow", tool=(PYTHON, SHELL), host=("*",))
 GRANTED = Policy((*ALLOW_CODE.rules, GRANT))

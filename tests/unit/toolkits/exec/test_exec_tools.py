@@ -18,7 +18,7 @@ from callblocks.toolkits.exec.exec_tools import ExecLimits, exec_tools
 from callblocks.toolkits.exec.workdir import WorkspacePlace
 from callblocks.tools.context import Context
 from callblocks.tools.declare import tool
-from support.executing import (
+from support.exec_runs import (
     ALLOW_CODE,
     PYTHON,
     SHELL,
@@ -26,9 +26,9 @@ from support.executing import (
     contract,
     execute,
 )
-from support.recording import Session, a_session
-from support.running import ALLOW_ALL, call, run_one
+from support.recorded_sessions import Session, a_session
 from support.sandboxes import sandbox_named
+from support.tool_runtime import ALLOW_ALL, call, run_one
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from callblocks.toolkits.office.backend import Office
 from callblocks.toolkits.office.local.office import LocalOffice
 from support.google.calling import Calling
 from support.mails import mail
-from support.running import run_one
+from support.tool_runtime import run_one
 
 OWN = "ada@example.org"
 

@@ -12,7 +12,7 @@ from callblocks.toolkits.office.local.office import LocalOffice
 from callblocks.toolkits.office.local.sheet_export import XLSX
 from callblocks.tools.context import Context
 from support.google.calling import Calling
-from support.offices import copy_office
+from support.sample_offices import copy_office
 
 TO = {"to": "ada@example.org", "subject": "Hello", "body": "Text"}
 

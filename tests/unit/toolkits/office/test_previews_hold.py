@@ -22,7 +22,7 @@ from callblocks.toolkits.office.a1 import cell_name, quote_sheet
 from callblocks.toolkits.office.backend import EXPORTS, FOLDER, SPREADSHEET
 from callblocks.toolkits.office.local.office import LocalOffice
 from support.google.calling import Calling
-from support.offices import copy_office
+from support.sample_offices import copy_office
 
 Key = tuple[str, ...]
 State = dict[Key, Any]

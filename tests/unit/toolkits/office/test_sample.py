@@ -21,7 +21,7 @@ from callblocks.toolkits.office.sample.sample_office import (
     mails,
     task_lists,
 )
-from support.offices import copy_office
+from support.sample_offices import copy_office
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.backend import FOLDER, Office
 from callblocks.toolkits.office.local.office import LocalOffice
 from support.google.calling import Calling
-from support.offices import copy_office
+from support.sample_offices import copy_office
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from callblocks.toolkits.search.index import PLACE
 from callblocks.toolkits.search.text_readers import MAX_BYTES
 from callblocks.toolkits.search_tools import finding_tools
 from callblocks.tools.context import Context
-from support.finding_files import Finding, age, docx_of, pdf_of
 from support.roots import code_of
-from support.running import call, run_one
+from support.search_files import Finding, age, docx_of, pdf_of
+from support.tool_runtime import call, run_one
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from callblocks.toolkits.search.html_reader import read_html
 from callblocks.toolkits.search.reader_process import read_apart
 from callblocks.toolkits.search.text_readers import Content, read_content
 from callblocks.tools.context import Context
-from support.finding_files import docx_of, docx_with, pdf_objects, pdf_of
 from support.roots import code_of
+from support.search_files import docx_of, docx_with, pdf_objects, pdf_of
 
 
 def read(name: str, content: bytes | str, context: Context | None = None) -> Content:

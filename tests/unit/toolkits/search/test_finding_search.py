@@ -20,9 +20,9 @@ from callblocks.toolkits.search import refresh as refreshing
 from callblocks.toolkits.search.index import Index, use_store
 from callblocks.toolkits.search.query import words_of
 from callblocks.toolkits.search_tools import finding_tools
-from support.finding_files import Finding, age, pdf_of
 from support.roots import code_of
-from support.running import call, run_one
+from support.search_files import Finding, age, pdf_of
+from support.tool_runtime import call, run_one
 
 _SAMPLE = Path(callblocks.cli.__file__).parent / "commands" / "sample"
 

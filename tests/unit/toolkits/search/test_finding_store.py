@@ -13,8 +13,8 @@ from callblocks.core.errors import ToolError
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.search import index as store
 from callblocks.toolkits.search.index import PLACE, use_store
-from support.finding_files import Finding
 from support.roots import code_of, snapshot
+from support.search_files import Finding
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from callblocks.core.errors import ToolError
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.web.engines import PER_TOKEN, FoundPage, within
-from support.finding_files import Finding
 from support.roots import code_of
+from support.search_files import Finding
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.turn_scope import Progress, ToolShowed, Turn
-from support.finding_files import pdf_of
-from support.running import call, run_one
+from support.search_files import pdf_of
 from support.sites import Asked, ok, redirect
+from support.tool_runtime import call, run_one
 from support.web_world import HOST, Web, a_web, html, text
 
 MENU = "<nav><a href=/>Home</a> <a href=/shop>Shop</a> <a href=/about>About</a></nav>"

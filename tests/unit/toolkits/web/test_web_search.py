@@ -16,9 +16,9 @@ from callblocks.guard.files.root import Root
 from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.web.engines import FoundPage
 from callblocks.toolkits.web.web_tools import fused
-from support.recording import a_session
-from support.running import call, run_one
+from support.recorded_sessions import a_session
 from support.search_providers import KEY, BraveServer, SearxngServer
+from support.tool_runtime import call, run_one
 from support.web_world import a_web, served
 
 NAMES = st.lists(st.sampled_from("abcdefgh"), max_size=6)

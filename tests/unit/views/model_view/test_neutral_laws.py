@@ -16,7 +16,7 @@ from callblocks.core.events import CallStarted, Reasoning
 from callblocks.dialects import FAMILIES
 from callblocks.parser import Options
 from callblocks.views.model_view.neutral import ESCAPE, Neutral, restore
-from support.corpus import CASES, options, texts_of
+from support.corpus import all_cases, options, texts_of
 from support.soup import COMMON, PARTS, markers, texts
 
 HEAD = "\n[TOOL RESULT a].result x\n"
@@ -50,7 +50,7 @@ def _known() -> tuple[ToolSpec, ...]:
     tags = {tag for text in TEXTS for tag in re.findall(r"<([A-Za-z_][\w.-]{0,60}) ?/?>", text)}
     schema = {"type": "object", "properties": {"query": {"type": "string"}}}
     made = {name: ToolSpec(name, parameters=schema) for name in (*tags, "ping", "search")}
-    told = {tool.name: tool for case in CASES for tool in options(case).get("tools", ())}
+    told = {tool.name: tool for case in all_cases() for tool in options(case).get("tools", ())}
     return tuple((made | told).values())
 
 

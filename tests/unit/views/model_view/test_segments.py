@@ -5,7 +5,7 @@ from hypothesis import given
 from callblocks.core.blocks import RECORDS, Entry, TextPart, binary_line
 from callblocks.timeline.timeline import Tokens
 from callblocks.views.model_view.view import render, segments
-from support.view_entries import entries
+from support.random_timelines import entries
 
 
 @given(entries())

@@ -13,8 +13,8 @@ from callblocks.timeline.timeline import Tokens
 from callblocks.timeline.timeline_state import CacheSettings
 from callblocks.views.model_view.neutral import neutralize
 from callblocks.views.model_view.view import ModelView, render
-from support.texts import cut, places
-from support.view_entries import SETTINGS, entries
+from support.random_timelines import SETTINGS, entries
+from support.transcripts import cut, places
 
 BUDGETS = st.none() | st.integers(1, 2000)
 

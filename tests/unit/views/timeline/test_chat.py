@@ -18,7 +18,18 @@ from callblocks.views.chat.timeline_chat import (
     grouped,
     shown,
 )
-from support.talks import TS, a_talk, called, ended, entries, failed, gave, made, of_member, said
+from support.sample_timelines import (
+    TS,
+    a_talk,
+    called,
+    ended,
+    entries,
+    failed,
+    gave,
+    made,
+    of_member,
+    said,
+)
 
 
 def batch(*blocks: Block) -> list[ShownCall]:

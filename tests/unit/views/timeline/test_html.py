@@ -16,7 +16,7 @@ from callblocks.timeline.codec.call_stamp import Stamp
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.html.timeline_page import timeline_html
 from callblocks.views.rows import visible
-from support.talks import (
+from support.sample_timelines import (
     PNG,
     TS,
     a_talk,

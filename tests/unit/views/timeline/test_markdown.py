@@ -10,7 +10,18 @@ from callblocks.timeline.codec.call_stamp import Stamp
 from callblocks.timeline.log.store import DAMAGED
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.markdown import timeline_markdown
-from support.talks import TS, a_talk, called, ended, entries, failed, gave, made, of_member, said
+from support.sample_timelines import (
+    TS,
+    a_talk,
+    called,
+    ended,
+    entries,
+    failed,
+    gave,
+    made,
+    of_member,
+    said,
+)
 
 READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 OURS = {

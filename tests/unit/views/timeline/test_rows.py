@@ -20,8 +20,8 @@ from callblocks.views.terminal.timeline_rows import (
     part_rows,
     summary_rows,
 )
-from support.lines import EVIL, lines
-from support.talks import PNG, TS, a_talk, called, ended, entries, gave, of_member, said
+from support.sample_timelines import PNG, TS, a_talk, called, ended, entries, gave, of_member, said
+from support.terminal_rows import EVIL, lines
 
 
 def test_a_list_says_name_blocks_last_change_and_how_the_last_hash_begins() -> None:

@@ -8,8 +8,8 @@ from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.views.ui.ai_sdk.messages import prompt_id, reply_id, ui_messages
 from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Version
-from support.recording import a_session
-from support.talks import a_talk, called, entries, said
+from support.recorded_sessions import a_session
+from support.sample_timelines import a_talk, called, entries, said
 
 
 def test_a_talk_is_a_message_of_each_side() -> None:
