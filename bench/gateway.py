@@ -4,10 +4,12 @@
 
 All stand before the same upstream, whose pieces are moments of its clock: how much later a piece
 comes than without anything in between is what a server adds. That is also what other programs on
-this machine add, so "work" is the processor time that a server takes for a piece. Requests declare a tool, so that each
-server does its work on the text. LiteLLM is installed once into `~/.cache/callblocks/bench-peers`;
-Toolify is on no package index, and is measured where its files lie in `toolify` there. The first
-byte is that of the reply's text: what comes before it says nothing.
+this machine add, so "work" is the processor time that a server takes for a piece. The first byte is
+that of the reply's text: what comes before it says nothing. Requests declare a tool, so that each
+server does its work on the text.
+
+LiteLLM is installed once into `~/.cache/callblocks/bench-peers`. Toolify is on no package index:
+it is measured where its files lie in `toolify` there.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ LITELLM = "1.83.0"
 STREAMS = 200
 FAST_STREAMS = 50
 ROUNDS = 2
-SPREAD = 3.0
+SPREAD = 2.0
 """Seconds over which the streams begin."""
 FIRST_BOUND, PIECE_BOUND = 5.0, 0.2
 """The most milliseconds that the gateway may add to the first byte, and work on a piece."""
@@ -279,12 +281,11 @@ def _toolify(upstream: int, folder: Path) -> Generator[Server, None, None]:
 
 @contextmanager
 def _started(
-    command: list[str], folder: Path | None = None, **more: str
+    command: list[str], folder: Path | None = None, /, **more: str
 ) -> Generator[subprocess.Popen[str], None, None]:
     env: Mapping[str, str] = {**os.environ, **more}
-    quiet = {} if folder is None and "bench.gateway_app" in command else {"stderr": -3}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=env, cwd=folder, **quiet
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env, cwd=folder
     ) as child:
         try:
             yield child

@@ -23,8 +23,8 @@ from starlette.routing import Route
 __all__ = ("FAST_PIECES", "PACE", "PACED_PIECES")
 
 PACE = 0.2
-PACED_PIECES = 30
-FAST_PIECES = 200
+PACED_PIECES = 20
+FAST_PIECES = 100
 
 
 def _chunk(delta: dict[str, str], reason: str | None = None) -> bytes:

@@ -26,7 +26,7 @@ SCHEMA: dict[str, Any] = {
 TOOL = ToolSpec("get_weather", "Tell the weather.", SCHEMA)
 FIRST = Call(id="c1", name=TOOL.name, input={"city": 'Å "x" \\ b', "days": 12, "detailed": True})
 SECOND = Call(id="c2", name=TOOL.name, input={"city": "Rio", "days": -3, "detailed": False})
-MOST = 16
+MOST = 5
 """Cuts of one text that are tried; each text is another choice of them."""
 
 TAUGHT = tuple(name for name, dialect in dialects.items() if dialect.rules)

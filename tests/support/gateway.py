@@ -19,7 +19,7 @@ import msgspec
 
 from support.scripted_upstream import DIALECTS, ScriptedUpstream
 
-__all__ = ("Way", "bare_environment", "gateway", "gateway_config")
+__all__ = ("Way", "bare_environment", "gateway", "gateway_config", "gateway_of")
 
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
@@ -52,10 +52,17 @@ def gateway_config(upstream: ScriptedUpstream, **settings: Any) -> str:
 @contextlib.contextmanager
 def gateway(upstream: ScriptedUpstream, folder: Path, **settings: Any) -> Iterator[str]:
     """Start one; give its address without a path."""
+    with gateway_of(gateway_config(upstream, **settings), folder) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def gateway_of(config: str, folder: Path) -> Iterator[str]:
+    """Start one with the text of its file; give its address without a path."""
     home = folder / "home"
     home.mkdir()
     file = folder / "gateway.toml"
-    file.write_text(gateway_config(upstream, **settings), "utf-8")
+    file.write_text(config, "utf-8")
     command = [sys.executable, "-m", "callblocks", "proxy", "--port", "0"]
     with (
         (folder / "stderr").open("wb") as stderr,

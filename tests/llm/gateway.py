@@ -1,0 +1,107 @@
+"""SmolLM2 in llama.cpp's own server, behind the gateway: demands are held by grammars.
+
+`make test-llm` runs this: no other run collects it, since the weights are installed with it alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai import OpenAI
+
+from callblocks.models.llama import smollm2_path
+from support.gateway import gateway_of
+
+ROOT = Path(__file__).parents[2]
+TIMES = 50
+"""How often each demand is made; there are four."""
+TOKENS = 60
+
+FUNCTIONS: Any = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": description,
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string", "enum": ["Oslo", "Lima", "Cairo"]}},
+                "required": ["city"],
+                "additionalProperties": False,
+            },
+        },
+    }
+    for name, description in (
+        ("get_weather", "Tell the weather of a city."),
+        ("get_time", "Tell the time in a city."),
+    )
+]
+DEMANDS: dict[str, dict[str, Any]] = {
+    "required": {"tool_choice": "required"},
+    "named": {"tool_choice": {"type": "function", "function": {"name": "get_time"}}},
+    "none": {"tool_choice": "none"},
+    "one": {"tool_choice": "required", "parallel_tool_calls": False},
+}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenAI]:
+    program = [sys.executable, "-m", "support.llama_program", os.fspath(smollm2_path()), "smollm2"]
+    env = {**os.environ, "PYTHONPATH": os.fspath(ROOT / "tests")}
+    with subprocess.Popen(
+        program,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=env,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        config = (
+            f'[models.smollm2]\naddress = "{address}/v1#smollm2"\ndialect = "emoji-bracket"\n'
+            'mode = "text"\ngrammars = true\ngrammar_field = "grammar"\nretries = 0\n'
+        )
+        with (
+            gateway_of(config, tmp_path_factory.mktemp("gateway")) as url,
+            OpenAI(base_url=f"{url}/v1", api_key="none", timeout=600) as client,
+        ):
+            yield client
+        server.kill()
+
+
+@pytest.mark.parametrize("demand", DEMANDS)
+def test_a_demand_is_held_each_time(client: OpenAI, demand: str) -> None:
+    for seed in range(TIMES):
+        messages: Any = [{"role": "user", "content": f"How is it in Oslo? ({seed})"}]
+        reply = client.chat.completions.create(
+            model="smollm2",
+            messages=messages,
+            tools=FUNCTIONS,
+            seed=seed,
+            temperature=0.8,
+            max_tokens=TOKENS,
+            **DEMANDS[demand],
+        )
+        choice = reply.choices[0]
+        calls: list[Any] = choice.message.tool_calls or []
+        names = {call.function.name for call in calls}
+        # A model of this size may call on and on: only the last call may be cut, by the limit.
+        ended = calls if choice.finish_reason == "tool_calls" else calls[:-1]
+        assert all(set(json.loads(call.function.arguments)) == {"city"} for call in ended)
+        match demand:
+            case "none":
+                assert not calls
+            case "named":
+                assert names == {"get_time"}, (seed, choice)
+            case "one":
+                assert len(calls) == 1, (seed, choice)
+            case _:
+                assert calls, (seed, choice)
