@@ -7,7 +7,6 @@ thought, and the same without that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import ClassVar
 
 import pytest
@@ -27,7 +26,6 @@ from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.loop import Setting
 from support.corpus import texts_of
 from support.event_verifier import verify
-from support.example_counts import try_each
 from support.soup import COMMON, soup, texts
 from support.text_pieces import NAMES, alike, cut, read
 from support.work_counter import work
@@ -272,12 +270,9 @@ THINKING = [name for name in NAMES if name == AUTO or dialects[name].reasoning]
 
 
 @pytest.mark.parametrize("dialect", THINKING)
-def test_each_dialect_that_thinks_keeps_the_laws(dialect: str) -> None:
-    count = max(20, settings().max_examples // 4)
-    try_each(dialect, count, st.data(), partial(check_thoughts, dialect))
-
-
-def check_thoughts(dialect: str, data: st.DataObject) -> None:
+@given(data=st.data())
+@settings(max_examples=max(20, settings().max_examples // 4))
+def test_each_dialect_that_thinks_keeps_the_laws(dialect: str, data: st.DataObject) -> None:
     known = dialects.values() if dialect == AUTO else [dialects[dialect]]
     own = [marker for one in known for pair in one.reasoning for marker in pair]
     call = st.sampled_from(texts_of("hermes" if dialect == AUTO else dialect))
