@@ -22,7 +22,7 @@ from callblocks.gateway.arguments.reader import Reader
 __all__ = ("YamlReader",)
 
 _MEMBER = re.compile(
-    r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):(?:[ ]++([^\r\n]*+))?+\r?\n"
+    r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):(?:[ ]++([^\r\n]*+))?\r?\n"
 )
 _MAY_BE_MEMBER = re.compile(
     r"( *)([A-Za-z_][\w.-]{0,200}|\"[^\"\\\n]{1,200}\"):[ ]++(?=[^ \r\n])",
