@@ -116,7 +116,8 @@ class Remark(msgspec.Struct, frozen=True):
     """One thing that the gateway mended or refused in a reply, countable by its code.
 
     `code` is that of the parser's problem (`repaired-quotes`), or of the gateway: `asked-again`,
-    `choice-not-held`, `unknown-tool`, `input-unfit`, `denied`, `rewritten`, `second-call-dropped`.
+    `choice-not-held`, `unknown-tool`, `input-unfit`, `denied`, `rewritten`, `second-call-dropped`,
+    `schema-not-checked`.
     """
 
     code: str

@@ -65,6 +65,7 @@ from callblocks.models.model import (
     ToolsUnheard,
 )
 from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.parsing.values.json_text import read_json
 from callblocks.session.reply import read_native_input
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import restore_input
@@ -72,6 +73,7 @@ from callblocks.views.model_view.neutral import restore_input
 __all__ = ("Again", "ModelReply", "Sender")
 
 _EMPTY = (0, 0)
+_JSON_DEPTH = 100
 _NOT_READ = (
     "Your call could not be read: {why}. Nothing ran. Write it again, exactly in the form that you "
     "were told."
@@ -651,13 +653,15 @@ class ModelReply:
             return "it is no JSON"
         if form.schema is None:
             return ""
-        import jsonschema_rs
+        # It costs 5 MB, and few requests have a schema.
+        from callblocks.tools.schema_check import validator_of
 
         try:
-            error = next(iter(jsonschema_rs.validator_for(form.schema).iter_errors(value[0])), None)
-        except (ValueError, RecursionError):
+            error = next(iter(validator_of(form.schema).iter_errors(value[0])), None)
+        except (ValueError, TypeError, RecursionError, OverflowError) as problem:
+            self._sender.remark("schema-not-checked", f"{problem!s:.200}")
             return ""
-        return error.message if error else ""
+        return f"{error.message:.500}" if error else ""
 
     @property
     def _is_cut(self) -> bool:
@@ -738,10 +742,13 @@ def _json(value: Any) -> str:
 def _json_value(text: str) -> tuple[Any, str] | None:
     """Return the JSON value of an answer, and its text without what stands around it."""
     plain = text.strip()
-    if fence := re.fullmatch(r"```(?:json)?\s*\n(.*?)\n\s*```", plain, re.DOTALL):
-        plain = fence[1].strip()
+    # Line by line: a pattern over all of it takes cubic time where there are many blank lines.
+    head, _, below = plain.partition("\n")
+    inner, _, last = below.rpartition("\n")
+    if head.strip() in ("```", "```json") and last.strip() == "```":
+        plain = inner.strip()
     try:
-        return json.loads(plain), plain
+        return read_json(plain, _JSON_DEPTH), plain
     except (ValueError, RecursionError):
         return None
 

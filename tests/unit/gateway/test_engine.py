@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -266,6 +267,26 @@ def test_an_answer_in_json_is_held_to_its_schema() -> None:
     events = run(model, asked(tools=(), json_format=JsonFormat(schema)))
     assert json.loads(said(events)) == {"n": 1}
     assert len(model.requests) == 3
+
+
+@pytest.mark.parametrize("answer", ["NaN", "[1e999]", '{"n": Infinity}'])
+def test_an_answer_that_only_python_reads_is_no_json(answer: str) -> None:
+    model = Told(answer, "1")
+    assert said(run(model, asked(tools=(), json_format=JsonFormat()))) == "1"
+
+
+def test_the_schema_of_an_answer_is_never_fetched(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"type": "string"}')
+    schema = {"$ref": (tmp_path / "schema.json").as_uri()}
+    events = run(Told("1"), asked(tools=(), json_format=JsonFormat(schema)))
+    assert said(events) == "1"
+    assert [one.code for one in end(events).remarks] == ["schema-not-checked"]
+
+
+def test_blank_lines_in_an_answer_cost_no_more_than_other_characters() -> None:
+    # A pattern with three runs of blanks would take hours.
+    model = Told([Spoken("```" + "\n" * 100_000 + "x"), Stopped("stop")], "1")
+    assert said(run(model, asked(tools=(), json_format=JsonFormat()))) == "1"
 
 
 def test_a_denied_call_is_not_seen_and_the_model_goes_on() -> None:
