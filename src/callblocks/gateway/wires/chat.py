@@ -111,7 +111,7 @@ class ChatWire:
             json_format=form,
             max_tokens=fields.count("max_completion_tokens") or fields.count("max_tokens"),
             temperature=fields.number("temperature"),
-            stop=fields.texts("stop"),
+            stop=fields.stops("stop"),
             fields=passed | _passed_on(fields),
             streams=fields.flag("stream"),
             conversation=_conversation(fields, headers),

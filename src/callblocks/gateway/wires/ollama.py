@@ -84,7 +84,7 @@ class OllamaWire:
             json_format=_format(fields),
             max_tokens=_max_tokens(options),
             temperature=options.number("temperature"),
-            stop=options.texts("stop"),
+            stop=options.stops("stop"),
             fields={
                 passed: options.get(name)
                 for name, passed in _OPTIONS.items()
