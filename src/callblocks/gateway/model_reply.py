@@ -595,10 +595,11 @@ class ModelReply:
 
     def again(self, *, can_ask: bool, denials: int) -> Again | None:
         """Return why and how the model is to be asked again; `None` if the reply stands."""
+        if self._denied:
+            # A reply that was cut is not asked for again, but a refusal is never silent.
+            return self._after_denials(0 if self._is_cut or self.stop_text else denials)
         if self._is_cut or self.stop_text:
             return None
-        if self._denied:
-            return self._after_denials(denials)
         if not can_ask or self._has_sent:
             return None
         return self._complaint()

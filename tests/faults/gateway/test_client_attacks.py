@@ -160,6 +160,14 @@ def test_a_body_that_costs_too_much_is_refused(more: dict[str, Any]) -> None:
         assert gateway.ask(**more).status_code == 400
 
 
+def test_a_page_whose_name_was_made_to_lead_here_reads_no_counts() -> None:
+    with running_gateway() as gateway:
+        foreign = {"host": "evil.example"}
+        assert gateway.client.get("/metrics", headers=foreign).status_code == 403
+        assert gateway.client.get("/healthz", headers=foreign).status_code == 200
+        assert gateway.client.get("/metrics").status_code == 200
+
+
 def test_a_head_that_never_comes_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited_http, "HEAD_SECONDS", 0.1)
     with running_gateway() as gateway:
