@@ -15,6 +15,7 @@ from callblocks.gateway.wires.chat import ChatWire
 from callblocks.gateway.wires.messages import MessagesWire
 from callblocks.gateway.wires.ollama import OllamaWire
 from callblocks.gateway.wires.responses import ResponsesWire
+from callblocks.gateway.wires.responses_writer import ItemStore
 from callblocks.models.model import Piece, Request, UsedMode
 from callblocks.models.native_names import NativeNames
 
@@ -112,6 +113,18 @@ def test_what_is_kept_between_requests_has_a_size() -> None:
         cache.put(key, key, size)
     assert [cache.get(key) for key in "abcdef"] == [None, None, None, "d", "e", "f"]
     assert cache.size == 6
+
+
+def test_kept_items_of_replies_have_a_size() -> None:
+    store = ItemStore(3, 1_000)
+    store.keep(
+        {"id": f"i{at}", "text": "x" * size} for at, size in enumerate((900, 10, 10, 10, 10))
+    )
+    assert [store.find(f"i{at}") is not None for at in range(5)] == [False, False, True, True, True]
+    store.keep([{"id": "i4", "text": "x" * 2_000}])
+    assert store.find("i4") is None
+    store.keep([{"id": "i5", "text": "x" * 900}])
+    assert store.find("i5") is not None
 
 
 def test_results_of_many_calls_find_them_in_any_order() -> None:
