@@ -26,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from callblocks import __version__
 from callblocks.core.errors import ModelError
+from callblocks.core.events import CallInput, CallStarted, Reasoning, Text
 from callblocks.gateway.access import (
     allowed_origin,
     check_host,
@@ -37,7 +38,6 @@ from callblocks.gateway.connection import Connection, Gone, encode_json, read_js
 from callblocks.gateway.conversation import conversation_of
 from callblocks.gateway.engine import reply
 from callblocks.gateway.exchange import (
-    CallStarted,
     Finished,
     GatewayFault,
     GatewayRequest,
@@ -59,7 +59,9 @@ from callblocks.gateway.wires.models_list import (
     openai_model,
 )
 from callblocks.gateway.wires.ollama import VERSION, show, tags
+from callblocks.gateway.wires.parts import estimate_tokens
 from callblocks.gateway.wires.wire import StreamWriter, Wire
+from callblocks.models.model import Usage
 
 __all__ = ("AppSettings", "Engine", "GatewayApp")
 
@@ -150,7 +152,8 @@ class GatewayApp:
         operation.refresh()
         path = self._path(connection.path)
         is_open = operation.clients.is_open
-        if path not in ("/healthz", "/metrics"):
+        # A page whose name was made to lead here would read the names of the models in the counts.
+        if path != "/healthz":
             check_host(connection.headers, operation.config, is_open=is_open)
         origin = allowed_origin(connection.headers, operation.config)
         if connection.method == "OPTIONS" and origin:
@@ -251,13 +254,18 @@ class GatewayApp:
         id: str,
         began: float,
     ) -> _Asked:
-        route = self._operation.pool.route(request.model)
-        client.check_model(route.model.name)
+        route = self._route(client, request.model)
         if route.model.settings.remarks:
             options = {**request.options, "remarks": True}
             request = msgspec.structs.replace(request, options=options)
         head = ReplyHead(id, int(time.time()), request.model)
         return _Asked(connection, wire, client, request, route, head, began)
+
+    def _route(self, client: Client, name: str) -> Route:
+        """Return the model that a client names, if it may use it."""
+        route = self._operation.pool.route(name, client.may_see)
+        client.check_model(route.model.name, name)
+        return route
 
     async def _reply(self, asked: _Asked) -> None:
         if not asked.request.streams:
@@ -316,7 +324,11 @@ class GatewayApp:
                 fault = error
             self._failed(asked, backend, fault)
             if asked.has_event or backend is last or fault.kind not in _OF_UPSTREAM:
-                raise fault
+                raise self._shown(fault)
+
+    def _shown(self, fault: GatewayFault) -> GatewayFault:
+        """Return a fault as clients may see it: without keys they are the owner's own programs."""
+        return fault if self._operation.clients.is_open else fault.for_strangers()
 
     @asynccontextmanager
     async def _opened(
@@ -330,17 +342,33 @@ class GatewayApp:
     async def _from(self, upstream: Upstream, asked: _Asked) -> AsyncGenerator[ReplyEvent, None]:
         metrics, model = self._operation.metrics, asked.route.model.name
         engine = self._engine(asked.request, upstream, self._operation.firewall)
-        async with aclosing(engine) as events:
-            async for event in events:
-                if not asked.has_event:
-                    asked.has_event = True
-                    metrics.began(asked.wire.name, model, time.perf_counter() - asked.began)
-                if isinstance(event, CallStarted):
-                    asked.calls += 1
-                elif isinstance(event, Finished):
-                    metrics.finished(model, asked.calls, event)
-                    asked.client.used(event.usage)
-                yield event
+        length, is_counted = 0, False
+        try:
+            async with aclosing(engine) as events:
+                async for event in events:
+                    if not asked.has_event:
+                        asked.has_event = True
+                        metrics.began(asked.wire.name, model, time.perf_counter() - asked.began)
+                    match event:
+                        case CallStarted():
+                            asked.calls += 1
+                        case Text(text=text) | Reasoning(text=text) | CallInput(text=text):
+                            length += len(text)
+                        case Finished():
+                            metrics.finished(model, asked.calls, event)
+                            asked.client.used(event.usage)
+                            is_counted = True
+                        case _:
+                            pass
+                    yield event
+        except GatewayFault:
+            # What failed before it gave anything costs nothing.
+            is_counted = is_counted or not asked.has_event
+            raise
+        finally:
+            # A client that leaves before the end has used what it got, and its prompt.
+            if not is_counted and asked.client.entry.tokens_per_day is not None:
+                asked.client.used(Usage(estimate_tokens(asked.request), length // 4))
 
     def _failed(self, asked: _Asked, backend: Backend, fault: GatewayFault) -> None:
         if fault.kind not in _OF_UPSTREAM:
@@ -388,24 +416,26 @@ class GatewayApp:
         name = body.get("model", "")
         if not isinstance(name, str):
             raise GatewayFault("invalid_request", "model is not a text", field="model")
-        route = self._operation.pool.route(name)
-        client.check_model(route.model.name)
+        route = self._route(client, name)
         model = route.model.name
         with client.request(), metrics.streams.track_inprogress():
             try:
-                await pass_on(connection, route, body)
+                await pass_on(connection, route, body, client.used)
+            except GatewayFault as fault:
+                _LOG.warning("request %s: %s", id, fault.message)
+                raise self._shown(fault) from fault
             finally:
                 metrics.ended("completions", model, time.perf_counter() - began)
                 if connection.status:
                     metrics.answered("completions", model, connection.status)
 
     async def _count_tokens(self, connection: Connection, path: str, id: str) -> None:
-        self._operation.clients.find(connection.headers)
+        client = self._operation.clients.find(connection.headers)
         body = await self._body(connection)
         # It is read as a request, so that what is none is refused as there.
         wire = MessagesWire()
         request = wire.read({"max_tokens": 1, **body}, connection.headers)
-        self._operation.pool.route(request.model)
+        self._route(client, request.model)
         await self._json(connection, wire.count(request))
 
     async def _models(self, connection: Connection, path: str, id: str) -> None:
@@ -423,12 +453,12 @@ class GatewayApp:
         await self._json(connection, tags(self._offered(connection)))
 
     async def _show(self, connection: Connection, path: str, id: str) -> None:
-        self._operation.clients.find(connection.headers)
+        client = self._operation.clients.find(connection.headers)
         body = await self._body(connection)
         name = body.get("model") or body.get("name")
         if not isinstance(name, str):
             raise GatewayFault("invalid_request", "model is missing", field="model")
-        route = self._operation.pool.route(name)
+        route = self._route(client, name)
         await self._json(connection, show(_listed(name, route.model)))
 
     def _offered(self, connection: Connection) -> list[ListedModel]:

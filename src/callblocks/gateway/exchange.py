@@ -116,7 +116,8 @@ class Remark(msgspec.Struct, frozen=True):
     """One thing that the gateway mended or refused in a reply, countable by its code.
 
     `code` is that of the parser's problem (`repaired-quotes`), or of the gateway: `asked-again`,
-    `choice-not-held`, `unknown-tool`, `input-unfit`, `denied`, `rewritten`, `second-call-dropped`.
+    `choice-not-held`, `unknown-tool`, `input-unfit`, `denied`, `rewritten`, `second-call-dropped`,
+    `schema-not-checked`.
     """
 
     code: str
@@ -163,7 +164,8 @@ STATUS: dict[FaultKind, int] = {
 class GatewayFault(Exception):
     """Ends a request with an error; each wire writes it in its own shape.
 
-    `field` names the field of the request that is at fault; `retry_after` is in seconds.
+    `field` names the field of the request that is at fault; `retry_after` is in seconds. `public`
+    is the message for clients with keys, where `message` names servers and settings of the gateway.
     """
 
     def __init__(
@@ -174,6 +176,7 @@ class GatewayFault(Exception):
         field: str = "",
         code: str = "",
         retry_after: float | None = None,
+        public: str = "",
     ) -> None:
         super().__init__(message)
         self.kind: FaultKind = kind
@@ -182,3 +185,14 @@ class GatewayFault(Exception):
         self.field = field
         self.code = code
         self.retry_after = retry_after
+        self.public = public or message
+
+    def for_strangers(self) -> GatewayFault:
+        """Return the fault as a client may see it that does not own the gateway."""
+        return GatewayFault(
+            self.kind,
+            self.public,
+            field=self.field,
+            code=self.code,
+            retry_after=self.retry_after,
+        )

@@ -41,4 +41,25 @@ def fault_of(error: ModelError) -> GatewayFault:
     code = "context_length_exceeded" if error.code == "model_context_full" else error.code
     wait = error.details.get("retry_after")
     after = float(wait) if isinstance(wait, int | float) else None
-    return GatewayFault(kind, error.message, code=code, retry_after=after)
+    return GatewayFault(
+        kind, error.message, code=code, retry_after=after, public=_public(error, kind)
+    )
+
+
+# The message of an error names the address of the server, variables with keys, and other models.
+_PUBLIC: dict[str, str] = {
+    "model_unreachable": "cannot be reached",
+    "model_timeout": "takes too long",
+    "model_busy": "is too busy; try again later",
+    "model_context_full": "has no room for the request in its context; send less",
+    "model_broken": "sent what is no reply",
+    "model_too_long": "sent more than fits",
+}
+
+
+def _public(error: ModelError, kind: FaultKind) -> str:
+    """Return what happened without anything about the server but its words to this client."""
+    said = f"the model {_PUBLIC.get(error.code, 'failed')}"
+    if kind == "invalid_request" and (words := error.details.get("words")):
+        said = f"the model refused the request: {words}"
+    return said

@@ -20,11 +20,13 @@ where the dialect writes none.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from msgspec import structs
 from msgspec.structs import replace
 
 from callblocks.core.blocks import ESCAPE, Part, TextPart, text_of
@@ -70,6 +72,39 @@ _JSON_ANSWER = (
     "When you answer, and call no tool, the whole answer is one JSON value, without a code fence "
     "and without any other word."
 )
+
+
+# --- What is kept between requests, however large they are ---
+
+_Value = TypeVar("_Value")
+
+
+class SizedCache(Generic[_Value]):
+    """The newest values, at most so many, and of at most so many characters together."""
+
+    def __init__(self, most: int, characters: int) -> None:
+        self._most = most
+        self._characters = characters
+        self._known: OrderedDict[Hashable, tuple[_Value, int]] = OrderedDict()
+        self.size = 0
+
+    def get(self, key: Hashable) -> _Value | None:
+        """Return a value, `None` where it is not kept."""
+        found = self._known.get(key)
+        if found is None:
+            return None
+        self._known.move_to_end(key)
+        return found[0]
+
+    def put(self, key: Hashable, value: _Value, size: int) -> None:
+        """Keep a value of a size; one that is larger than all that is kept is not."""
+        if size > self._characters:
+            return
+        self._known[key] = value, size
+        self.size += size
+        while len(self._known) > self._most or self.size > self._characters:
+            _, (_, gone) = self._known.popitem(last=False)
+            self.size -= gone
 
 
 class ModelPrompt(NamedTuple):
@@ -282,9 +317,16 @@ class _TextWriter:
 
 # Reading a long result for what acts in it takes milliseconds, and a client sends all earlier
 # results again with each request.
-@lru_cache(maxsize=4096)
 def _neutral_text(text: str, dialect: str, tools: _Tools) -> str:
-    return _neutral(dialect, tools)(text)
+    key = (text, dialect, tools)
+    known = _KNOWN_TEXTS.get(key)
+    if known is None:
+        known = _neutral(dialect, tools)(text)
+        _KNOWN_TEXTS.put(key, known, len(text) + len(known))
+    return known
+
+
+_KNOWN_TEXTS: SizedCache[str] = SizedCache(4096, 32 << 20)
 
 
 def _shown_value(value: dict[str, Any], dialect: str, tools: _Tools) -> Any:
@@ -414,15 +456,22 @@ class _NativeWriter:
 
 
 class _Tools(tuple[ToolSpec, ...]):
-    """Tools as a key of caches, hashed by their names.
+    """Tools as a key of caches.
 
-    Equal tools are one object (`_interned`), so two keys are compared by identity.
+    The same tools are one object (`_interned`), so two keys are compared by identity. Equality of
+    the tools would not do: to Python `{"minimum": 1}` equals `{"minimum": true}`.
     """
 
     __slots__ = ()
 
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
     def __hash__(self) -> int:
-        return hash(tuple(one.name for one in self))
+        return id(self)
 
 
 # Clients send the same tools with each request. The key is their text: two clients may have tools
@@ -430,17 +479,15 @@ class _Tools(tuple[ToolSpec, ...]):
 def _interned(tools: tuple[ToolSpec, ...]) -> _Tools:
     if isinstance(tools, _Tools):
         return tools
-    key = json.dumps([[one.name, one.description, one.parameters] for one in tools], default=repr)
+    key = json.dumps([structs.astuple(one) for one in tools], default=repr)
     known = _KNOWN_TOOLS.get(key)
     if known is None:
-        if len(_KNOWN_TOOLS) >= _MOST_TOOLS:
-            _KNOWN_TOOLS.clear()
-        known = _KNOWN_TOOLS[key] = _Tools(tools)
+        known = _Tools(tools)
+        _KNOWN_TOOLS.put(key, known, len(key))
     return known
 
 
-_MOST_TOOLS = 256
-_KNOWN_TOOLS: dict[str, _Tools] = {}
+_KNOWN_TOOLS: SizedCache[_Tools] = SizedCache(256, 16 << 20)
 
 
 def _split_system(known: Sequence[Message]) -> tuple[list[str], Sequence[Message]]:

@@ -37,10 +37,10 @@ class Client:
         self._tokens: int = 0
         self.streams = 0
 
-    def check_model(self, model: str) -> None:
-        """Refuse a model that this client may not name."""
-        if self.entry.models and model not in self.entry.models:
-            words = f"this key may not use the model {model[:120]!r}"
+    def check_model(self, model: str, asked: str = "") -> None:
+        """Refuse a model that this client may not name; `asked` is its name in the request."""
+        if not self.may_see(model):
+            words = f"this key may not use the model {(asked or model)[:120]!r}"
             raise GatewayFault("permission", words, field="model", code="model_not_allowed")
 
     def may_see(self, model: str) -> bool:
@@ -112,6 +112,11 @@ class Clients:
     def is_open(self) -> bool:
         """Return whether everybody may ask."""
         return not self._by_name and not self._key
+
+    @property
+    def has_key(self) -> bool:
+        """Return whether an option named a key, which stays whatever the config says."""
+        return bool(self._key)
 
     def update(self, entries: Mapping[str, ClientEntry]) -> None:
         """Take the clients of another config; what each used so far stays counted."""

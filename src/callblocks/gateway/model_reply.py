@@ -20,9 +20,9 @@ Invariants
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -65,6 +65,7 @@ from callblocks.models.model import (
     ToolsUnheard,
 )
 from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.parsing.values.json_text import read_json
 from callblocks.session.reply import read_native_input
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import restore_input
@@ -72,6 +73,7 @@ from callblocks.views.model_view.neutral import restore_input
 __all__ = ("Again", "ModelReply", "Sender")
 
 _EMPTY = (0, 0)
+_JSON_DEPTH = 100
 _NOT_READ = (
     "Your call could not be read: {why}. Nothing ran. Write it again, exactly in the form that you "
     "were told."
@@ -227,7 +229,8 @@ class ModelReply:
         self._faults: list[_Fault] = []
         self._denied: list[tuple[Call, str]] = []
         self._open: _OpenCall | None = None
-        self._natives: list[_OpenCall] = []
+        self._natives: deque[_OpenCall] = deque()
+        self._slots: dict[int, _OpenCall] = {}
         self._late: list[tuple[Call, str]] = []
         self._raw = _RawText()
         self._sent_before = sender.calls
@@ -530,9 +533,9 @@ class ModelReply:
     # --- Calls in the API's own form ---
 
     def _native(self, delta: NativeDelta) -> Iterator[ReplyEvent]:
-        call = next((one for one in self._natives if one.key == delta.slot), None)
+        call = self._slots.get(delta.slot)
         if call is None:
-            call = _OpenCall(delta.slot, "", NATIVE)
+            call = self._slots[delta.slot] = _OpenCall(delta.slot, "", NATIVE)
             self._natives.append(call)
         if delta.name and not call.name:
             call.name = self._prompt.own_name(delta.name)
@@ -548,14 +551,15 @@ class ModelReply:
                 yield from self._more(call, delta.text)
         # Text behind a complete object cannot belong to it.
         while self._natives and (head := self._natives[0]).name and _is_whole(head):
-            self._natives.pop(0)
+            self._natives.popleft()
+            del self._slots[head.key]
             yield from self._end_native(head)
             if self.is_enough:
                 return
 
     def _end_natives(self) -> Iterator[ReplyEvent]:
         while self._natives and not self.is_enough:
-            yield from self._end_native(self._natives.pop(0))
+            yield from self._end_native(self._natives.popleft())
         late, self._late = self._late, []
         for call, text in late:
             if not self.is_enough:
@@ -591,10 +595,11 @@ class ModelReply:
 
     def again(self, *, can_ask: bool, denials: int) -> Again | None:
         """Return why and how the model is to be asked again; `None` if the reply stands."""
+        if self._denied:
+            # A reply that was cut is not asked for again, but a refusal is never silent.
+            return self._after_denials(0 if self._is_cut or self.stop_text else denials)
         if self._is_cut or self.stop_text:
             return None
-        if self._denied:
-            return self._after_denials(denials)
         if not can_ask or self._has_sent:
             return None
         return self._complaint()
@@ -651,13 +656,15 @@ class ModelReply:
             return "it is no JSON"
         if form.schema is None:
             return ""
-        import jsonschema_rs
+        # It costs 5 MB, and few requests have a schema.
+        from callblocks.tools.schema_check import validator_of
 
         try:
-            error = next(iter(jsonschema_rs.validator_for(form.schema).iter_errors(value[0])), None)
-        except (ValueError, RecursionError):
+            error = next(iter(validator_of(form.schema).iter_errors(value[0])), None)
+        except (ValueError, TypeError, RecursionError, OverflowError) as problem:
+            self._sender.remark("schema-not-checked", f"{problem!s:.200}")
             return ""
-        return error.message if error else ""
+        return f"{error.message:.500}" if error else ""
 
     @property
     def _is_cut(self) -> bool:
@@ -689,32 +696,67 @@ class ModelReply:
 
 
 class _StopWatch:
-    """Finds the first of several texts, in pieces; a call that holds one is not cut by it."""
+    """Finds the first of several texts, in pieces; a call that holds one is not cut by it.
+
+    Strategy. An automaton of Aho and Corasick: a state is the longest end of the text that begins a
+    stop sequence. So each character is looked at once, whatever the sequences are, and the text
+    that waits is as long as the state is deep.
+    """
 
     def __init__(self, stops: Sequence[str]) -> None:
-        self._stops = [stop for stop in stops if stop]
-        self._longest = max(map(len, self._stops), default=0)
-        self._pattern = re.compile("|".join(map(re.escape, self._stops))) if self._stops else None
+        self._next: list[dict[str, int]] = [{}]
+        self._depth = [0]
+        self._found = [""]
+        for stop in filter(None, stops):
+            state = 0
+            for char in stop:
+                if char not in self._next[state]:
+                    self._next[state][char] = len(self._next)
+                    self._next.append({})
+                    self._depth.append(self._depth[state] + 1)
+                    self._found.append("")
+                state = self._next[state][char]
+            self._found[state] = stop
+        self._fallback = self._fallbacks()
+        self._state = 0
         self._pending = ""
+
+    def _fallbacks(self) -> list[int]:
+        """Return for each state the longest end of its text that is a state, too."""
+        back = [0] * len(self._next)
+        queue = deque(self._next[0].values())
+        while queue:
+            state = queue.popleft()
+            self._found[state] = self._found[state] or self._found[back[state]]
+            for char, below in self._next[state].items():
+                other = back[state]
+                while other and char not in self._next[other]:
+                    other = back[other]
+                back[below] = self._next[other].get(char, 0)
+                queue.append(below)
+        return back
 
     def feed(self, text: str) -> tuple[str, str]:
         """Return the text that may be sent, and the stop sequence that was found, or ""."""
-        if self._pattern is None:
+        state, first = self._state, self._next[0]
+        if not state and first.keys().isdisjoint(text):
             return text, ""
-        text, self._pending = self._pending + text, ""
-        hit = self._pattern.search(text)
-        if hit:
-            return text[: hit.start()], hit[0]
-        first = max(0, len(text) - self._longest + 1)
-        for at in range(first, len(text)):
-            if any(stop.startswith(text[at:]) for stop in self._stops):
-                text, self._pending = text[:at], text[at:]
-                break
-        return text, ""
+        whole, self._pending = self._pending + text, ""
+        for at, char in enumerate(text, len(whole) - len(text) + 1):
+            while state and char not in self._next[state]:
+                state = self._fallback[state]
+            state = self._next[state].get(char, 0)
+            if stop := self._found[state]:
+                self._state = 0
+                return whole[: at - len(stop)], stop
+        self._state = state
+        sure = len(whole) - self._depth[state]
+        self._pending = whole[sure:]
+        return whole[:sure], ""
 
     def close(self) -> str:
         """Return the text that waited."""
-        pending, self._pending = self._pending, ""
+        pending, self._pending, self._state = self._pending, "", 0
         return pending
 
 
@@ -738,10 +780,13 @@ def _json(value: Any) -> str:
 def _json_value(text: str) -> tuple[Any, str] | None:
     """Return the JSON value of an answer, and its text without what stands around it."""
     plain = text.strip()
-    if fence := re.fullmatch(r"```(?:json)?\s*\n(.*?)\n\s*```", plain, re.DOTALL):
-        plain = fence[1].strip()
+    # Line by line: a pattern over all of it takes cubic time where there are many blank lines.
+    head, _, below = plain.partition("\n")
+    inner, _, last = below.rpartition("\n")
+    if head.strip() in ("```", "```json") and last.strip() == "```":
+        plain = inner.strip()
     try:
-        return json.loads(plain), plain
+        return read_json(plain, _JSON_DEPTH), plain
     except (ValueError, RecursionError):
         return None
 

@@ -1,7 +1,8 @@
 """A running gateway: its config as it is now, its open models, clients, counters and record.
 
 The file is read again when it changed: looked at on a request, at most once a second. A new file
-that is broken leaves everything as it was, and is one line in the log.
+that is broken leaves everything as it was, and is one line in the log. So does one without clients
+where there were some: it would let everybody in.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from callblocks.core.errors import CallblocksError
+from callblocks.core.errors import CallblocksError, CallerError
 from callblocks.gateway.config import GatewayConfig
 from callblocks.gateway.firewall import Firewall, PolicyFirewall
 from callblocks.gateway.keys import Clients
@@ -79,9 +80,14 @@ class Operation:
         self._state = state
         try:
             config = self._load()
+            if not config.clients and not self.clients.is_open and not self.clients.has_key:
+                raise CallerError(
+                    "it has no [clients] any more, so everybody could ask; to mean it, start the "
+                    "gateway again"
+                )
             firewall = open_firewall(config)
             record = self.record if self.record.is_same(config) else Record(config)
-        except CallblocksError as error:
+        except (CallblocksError, OSError, ValueError) as error:
             self.metrics.reloads.labels("refused").inc()
             _LOG.error("the config is as it was, since the new one cannot be used: %s", error)
             return

@@ -184,11 +184,14 @@ class Pool:
         """Return what it offers."""
         return self._config
 
-    def route(self, name: str) -> Route:
-        """Return the model that a client names; raise `GatewayFault` (`not_found`)."""
+    def route(self, name: str, may_see: Callable[[str], bool] = lambda _: True) -> Route:
+        """Return the model that a client names; raise `GatewayFault` (`not_found`).
+
+        The fault names the models that the client may see.
+        """
         model = self._config.find(name)
         if model is None:
-            raise _not_found(name, self._config)
+            raise _not_found(name, self._config, may_see)
         return self._routes[model.name]
 
     def routes(self) -> Iterable[Route]:
@@ -241,8 +244,8 @@ def _key(entry: ModelEntry, tries: int | None) -> _Key:
     return _Key(msgspec.json.encode(plain), values, tries)
 
 
-def _not_found(name: str, config: GatewayConfig) -> GatewayFault:
-    known = [known for known, _ in config.names()]
+def _not_found(name: str, config: GatewayConfig, may_see: Callable[[str], bool]) -> GatewayFault:
+    known = [known for known, model in config.names() if may_see(model.name)]
     near = close_to(name, known)
     meant = f"did you mean {near}? " if near else ""
     listed = ", ".join(sorted(known)[:20]) or "none; the gateway has no model"

@@ -158,6 +158,9 @@ class Record:
                 write()
             except (CallblocksError, OSError) as error:
                 _LOG.error("a reply could not be recorded: %s", error)
+            except Exception:
+                # Nobody waits for the thread: what is not logged here is lost.
+                _LOG.exception("a reply could not be recorded")
 
         if self._thread is not None:
             self._thread.submit(run)

@@ -21,6 +21,7 @@ from callblocks.core.errors import CallerError
 from callblocks.core.hosts import is_loopback
 from callblocks.core.text import brief
 from callblocks.gateway.app import AppSettings, GatewayApp
+from callblocks.gateway.limited_http import LimitedHttp
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.wires.wire import Wire
 
@@ -72,7 +73,7 @@ class GatewayServer(uvicorn.Server):
     def __init__(self, app: GatewayApp, told: Callable[[], None] = lambda: None) -> None:
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=LimitedHttp,
             ws="none",
             lifespan="on",
             access_log=False,

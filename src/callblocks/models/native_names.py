@@ -31,6 +31,8 @@ class NativeNames:
         known = list(tools)
         self._native: dict[str, str] = {}
         self._own: dict[str, str] = {}
+        # The number that the last name of this beginning got: thousands may have the same.
+        self._numbers: dict[str, int] = {}
         # Names that need no change come first, so that they keep theirs and only the others get a
         # suffix.
         for spec in sorted(known, key=lambda spec: _short(spec.name) != spec.name):
@@ -52,11 +54,12 @@ class NativeNames:
         return self._own.get(name) or self._own.get(plain) or name
 
     def _free(self, name: str) -> str:
-        free, number = name, 1
+        free, number = name, self._numbers.get(name, 1)
         while free in self._own:
             number += 1
             end = f"_{number}"
             free = name[: _LONGEST - len(end)] + end
+        self._numbers[name] = number
         return free
 
 

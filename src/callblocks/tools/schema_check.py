@@ -27,7 +27,7 @@ from callblocks.tools.check import (
 from callblocks.tools.schema import Schema
 from callblocks.tools.tool import Checked, FieldFault
 
-__all__ = ("SchemaCheck",)
+__all__ = ("SchemaCheck", "validator_of")
 
 # Each fault costs microseconds. Of a large input only the first is reported, or a hostile input
 # could cost seconds.
@@ -42,13 +42,7 @@ class SchemaCheck:
     def __init__(self, tool: str, schema: Schema) -> None:
         self._schema = schema
         try:
-            self._validator = jsonschema_rs.validator_for(
-                schema,
-                validate_formats=False,
-                retriever=_fetch_nothing,
-                mask="it",
-                pattern_options=_PATTERNS,
-            )
+            self._validator = validator_of(schema)
         except (ValueError, TypeError, RecursionError, OverflowError) as error:
             words = getattr(error, "message", None) or str(error).partition("\n")[0]
             raise BadSpec(
@@ -157,6 +151,20 @@ _WORDS: dict[str, Callable[[Any], str]] = {
     "Pattern": lambda kind: f"text that matches {kind.pattern:.100}",
     "FalseSchema": lambda kind: "left out",
 }
+
+
+def validator_of(schema: Schema) -> jsonschema_rs.Validator:
+    """Return what checks values against a foreign schema; it fetches nothing.
+
+    Raise `ValueError`, `TypeError`, `RecursionError` or `OverflowError` for what is no schema.
+    """
+    return jsonschema_rs.validator_for(
+        schema,
+        validate_formats=False,
+        retriever=_fetch_nothing,
+        mask="it",
+        pattern_options=_PATTERNS,
+    )
 
 
 def _fetch_nothing(uri: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -253,6 +254,35 @@ def test_a_stop_sequence_ends_prose_and_no_call() -> None:
     assert end(events).stop_text == "STOP"
 
 
+@pytest.mark.parametrize(
+    ("stops", "text", "sent", "found"),
+    [
+        (("ab",), "xab", "x", "ab"),
+        (("abc", "bd"), "xabd", "xa", "bd"),
+        (("aab",), "aaaab", "aa", "aab"),
+        (("abcd", "bc"), "abcd", "a", "bc"),
+        (("ab", "b"), "ab", "", "ab"),
+        (("ab",), "aaa", "aaa", ""),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_a_stop_sequence_is_found_wherever_the_pieces_are_cut(
+    stops: tuple[str, ...], text: str, sent: str, found: str, size: int
+) -> None:
+    pieces = [Spoken(text[at : at + size]) for at in range(0, len(text), size)]
+    events = run(Told([*pieces, Stopped("stop")]), asked(stop=stops))
+    assert (said(events), end(events).stop_text) == (sent, found)
+
+
+def test_stop_sequences_that_nearly_fit_cost_no_more_than_others() -> None:
+    # A search from each character, again with each piece, would take hours.
+    stops = tuple("a" * 8_000 + end for end in "bc")
+    events = run(
+        Told([*(Spoken("aaaa") for _ in range(25_000)), Stopped("stop")]), asked(stop=stops)
+    )
+    assert said(events) == "a" * 100_000
+
+
 def test_a_strict_tool_gets_only_inputs_that_fit() -> None:
     model = Told(hermes("get_weather", days=1), hermes("get_weather", city="Oslo"))
     events = run(model, asked(strict=frozenset({"get_weather"})))
@@ -266,6 +296,26 @@ def test_an_answer_in_json_is_held_to_its_schema() -> None:
     events = run(model, asked(tools=(), json_format=JsonFormat(schema)))
     assert json.loads(said(events)) == {"n": 1}
     assert len(model.requests) == 3
+
+
+@pytest.mark.parametrize("answer", ["NaN", "[1e999]", '{"n": Infinity}'])
+def test_an_answer_that_only_python_reads_is_no_json(answer: str) -> None:
+    model = Told(answer, "1")
+    assert said(run(model, asked(tools=(), json_format=JsonFormat()))) == "1"
+
+
+def test_the_schema_of_an_answer_is_never_fetched(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text('{"type": "string"}')
+    schema = {"$ref": (tmp_path / "schema.json").as_uri()}
+    events = run(Told("1"), asked(tools=(), json_format=JsonFormat(schema)))
+    assert said(events) == "1"
+    assert [one.code for one in end(events).remarks] == ["schema-not-checked"]
+
+
+def test_blank_lines_in_an_answer_cost_no_more_than_other_characters() -> None:
+    # A pattern with three runs of blanks would take hours.
+    model = Told([Spoken("```" + "\n" * 100_000 + "x"), Stopped("stop")], "1")
+    assert said(run(model, asked(tools=(), json_format=JsonFormat()))) == "1"
 
 
 def test_a_denied_call_is_not_seen_and_the_model_goes_on() -> None:
@@ -286,6 +336,15 @@ def test_a_call_beside_a_denied_one_passes_and_the_refusal_is_told() -> None:
     events = run(Told(text), asked(), PolicyFirewall(policy))
     assert calls(events) == [("get_weather", {"city": "Oslo"})]
     assert "no files" in said(events)
+
+
+def test_a_denied_call_of_a_reply_that_was_cut_is_told() -> None:
+    policy = Policy((Rule(decide="deny", tool=("read_file",), because="no files"),))
+    model = Told([Spoken(hermes("read_file", path="a") + "And"), Stopped("length")])
+    events = run(model, asked(), PolicyFirewall(policy))
+    assert calls(events) == []
+    assert "no files" in said(events)
+    assert end(events).reason == "length"
 
 
 def test_a_rewritten_call_is_sent_as_rewritten() -> None:

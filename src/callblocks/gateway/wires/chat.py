@@ -4,7 +4,7 @@ What is read
     Roles system, developer (as system), user, assistant, tool and function. Content is a string or
     parts. `tools` of type function and custom, or `functions`; tools of a namespace are named
     `namespace.tool`; any other kind is left out and named. Calls of a history may hold broken JSON,
-    no id, or no result; a result of no call is a text of the user.
+    no id, or no result; a result of no call says so.
 What is passed on
     Every other field, as it is, but those of `_OWN`: what only OpenAI's service understands
     (`store`, `metadata`, `service_tier`, `prompt_cache_key`, `verbosity`, …) is accepted and
@@ -111,7 +111,7 @@ class ChatWire:
             json_format=form,
             max_tokens=fields.count("max_completion_tokens") or fields.count("max_tokens"),
             temperature=fields.number("temperature"),
-            stop=fields.texts("stop"),
+            stop=fields.stops("stop"),
             fields=passed | _passed_on(fields),
             streams=fields.flag("stream"),
             conversation=_conversation(fields, headers),

@@ -5,9 +5,10 @@
 
 Whatever a body holds, only `GatewayFault` is raised: `invalid_request`, with the path of the field
 (`messages[2].content`). A null counts as an absent field. A body is checked once, before any wire
-reads it: nested deeper than 100 levels, a number that JSON cannot say, or an integer of more than
-4300 digits is a fault. A lone surrogate becomes U+FFFD: clients in JavaScript that shorten a text
-between the halves of an emoji send such bodies, and would send them again with each turn.
+reads it: nested deeper than 100 levels, more than 500,000 values, a number that JSON cannot say, or
+an integer of more than 4300 digits is a fault. A lone surrogate becomes U+FFFD: clients in
+JavaScript that shorten a text between the halves of an emoji send such bodies, and would send them
+again with each turn.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ _DEPTH = 100
 _BITS = 14_000
 # The most messages, tools or parts of one list.
 _LONGEST = 100_000
+# The most values of a body: looking at each of them takes a microsecond, and nobody is served.
+_MOST = 500_000
+# The most characters of all stop sequences: each is looked for in all that the model writes.
+_STOPS = 16_384
 
 
 def bad_field(path: str, message: str, code: str = "") -> GatewayFault:
@@ -130,6 +135,13 @@ class Fields:
                 raise self.fault(f"{name}[{at}]", f"expected a string, not {brief(one, 40)}")
         return tuple(one for one in values if one)
 
+    def stops(self, name: str) -> tuple[str, ...]:
+        """Return the stop sequences of a request."""
+        stops = self.texts(name)
+        if sum(map(len, stops)) > _STOPS:
+            raise self.fault(name, f"the texts have more than {_STOPS} characters together")
+        return stops
+
 
 def as_fields(value: Any, path: str) -> Fields:
     """Return the fields of a value that must be an object."""
@@ -142,10 +154,10 @@ def request_fields(body: Any) -> Fields:
     """Check a decoded body, and return its fields."""
     if not isinstance(body, dict):
         raise bad_field("", "the body must be a JSON object")
-    return Fields(_checked(body, "", 0))
+    return Fields(_checked(body, "", 0, [_MOST]))
 
 
-def _checked(value: Any, path: str, depth: int) -> Any:
+def _checked(value: Any, path: str, depth: int, left: list[int]) -> Any:
     match value:
         case str():
             return whole(value)
@@ -163,8 +175,11 @@ def _checked(value: Any, path: str, depth: int) -> Any:
             if depth >= _DEPTH:
                 raise bad_field(path, f"nested deeper than {_DEPTH} levels")
             pairs = cast("dict[str, Any]", value).items()
+            _count(len(pairs), left)
             return {
-                whole(key): _checked(item, f"{path}.{key:.60}" if path else f"{key:.60}", depth + 1)
+                whole(key): _checked(
+                    item, f"{path}.{key:.60}" if path else f"{key:.60}", depth + 1, left
+                )
                 for key, item in pairs
             }
         case list():
@@ -173,6 +188,15 @@ def _checked(value: Any, path: str, depth: int) -> Any:
             items = cast("list[Any]", value)
             if len(items) > _LONGEST:
                 raise bad_field(path, f"more than {_LONGEST} entries")
-            return [_checked(item, f"{path}[{at}]", depth + 1) for at, item in enumerate(items)]
+            _count(len(items), left)
+            return [
+                _checked(item, f"{path}[{at}]", depth + 1, left) for at, item in enumerate(items)
+            ]
         case _:
             raise bad_field(path, f"not a JSON value: {type(value).__name__}")
+
+
+def _count(values: int, left: list[int]) -> None:
+    left[0] -= values
+    if left[0] < 0:
+        raise bad_field("", f"the body has more than {_MOST} values", "request_too_large")

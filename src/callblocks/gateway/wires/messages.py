@@ -110,7 +110,7 @@ class MessagesWire:
             json_format=_format(fields),
             max_tokens=fields.count("max_tokens"),
             temperature=fields.number("temperature"),
-            stop=fields.texts("stop_sequences"),
+            stop=fields.stops("stop_sequences"),
             fields=_passed_on(fields),
             streams=fields.flag("stream"),
             thinks=bool(thinking and thinking.text("type") in ("enabled", "adaptive")),

@@ -13,6 +13,7 @@ What is written
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -83,7 +84,7 @@ class OllamaWire:
             json_format=_format(fields),
             max_tokens=_max_tokens(options),
             temperature=options.number("temperature"),
-            stop=options.texts("stop"),
+            stop=options.stops("stop"),
             fields={
                 passed: options.get(name)
                 for name, passed in _OPTIONS.items()
@@ -229,7 +230,7 @@ def _tools(fields: Fields) -> dict[str, ToolSpec]:
 
 
 def _messages(fields: Fields) -> Iterator[Message]:
-    open_calls: list[Call] = []
+    open_calls = _OpenCalls()
     for at, message in enumerate(fields.objects("messages")):
         role = message.text("role")
         match role:
@@ -239,11 +240,11 @@ def _messages(fields: Fields) -> Iterator[Message]:
                 yield Message("user", _content(message))
             case "assistant":
                 calls = tuple(_calls(message, at))
-                open_calls = list(calls)
+                open_calls = _OpenCalls(calls)
                 thinking = message.text("thinking")
                 yield Message("assistant", _content(message), calls, reasoning=thinking)
             case "tool":
-                yield Message("tool", _content(message), call_id=_called(message, open_calls))
+                yield Message("tool", _content(message), call_id=open_calls.called(message))
             case _:
                 known = "system, user, assistant or tool"
                 raise message.fault("role", f"expected {known}, not {brief(role, 40)}")
@@ -276,17 +277,39 @@ def _calls(message: Fields, at: int) -> Iterator[Call]:
         yield Call(id=call_id, name=function.needed_text("name"), input=value)
 
 
-def _called(message: Fields, open_calls: list[Call]) -> str:
-    """Return the id of the call that a result belongs to, and take it from the open ones."""
-    call_id = message.text("tool_call_id")
-    name = message.text("tool_name") or message.text("name")
-    fits = [call for call in open_calls if call.id == call_id] if call_id else []
-    if not call_id:
-        fits = [call for call in open_calls if call.name == name] or open_calls[:1]
-    if fits:
-        open_calls.remove(fits[0])
-        return fits[0].id
-    return call_id or name
+class _OpenCalls:
+    """Calls without a result yet, found by id and by name without a look at each of them."""
+
+    def __init__(self, calls: Iterable[Call] = ()) -> None:
+        self._by_id: dict[str, list[Call]] = {}
+        self._by_name: dict[str, deque[Call]] = {}
+        self._in_order: deque[Call] = deque()
+        # By place, for two calls may be equal.
+        self._answered: set[int] = set()
+        for call in calls:
+            self._by_id.setdefault(call.id, []).append(call)
+            self._by_name.setdefault(call.name, deque()).append(call)
+            self._in_order.append(call)
+
+    def called(self, message: Fields) -> str:
+        """Return the id of the call that a result belongs to, and take it from the open ones."""
+        call_id = message.text("tool_call_id")
+        name = message.text("tool_name") or message.text("name")
+        if call_id:
+            fits = self._first(deque(self._by_id.pop(call_id, ())))
+        else:
+            fits = self._first(self._by_name.get(name, deque())) or self._first(self._in_order)
+        if fits is None:
+            return call_id or name
+        self._answered.add(id(fits))
+        return fits.id
+
+    def _first(self, calls: deque[Call]) -> Call | None:
+        while calls:
+            call = calls.popleft()
+            if id(call) not in self._answered:
+                return call
+        return None
 
 
 # --- Models ---

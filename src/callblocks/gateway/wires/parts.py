@@ -127,14 +127,17 @@ def input_text(call: Call, free_text: frozenset[str]) -> str:
 
 
 def link_results(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Return messages where a result without a call before it is a text of the user."""
+    """Return messages where a result without a call before it says whose it is.
+
+    It stays a result, a text of others: it must not act in the prompt, as words of the user may.
+    """
     made: list[Message] = []
     calls: set[str] = set()
     for message in messages:
         calls.update(call.id for call in message.calls)
         if message.role == "tool" and message.call_id not in calls:
             note = TextPart(f"Result of the call {message.call_id or 'without an id'}:\n")
-            made.append(Message("user", (note, *message.parts)))
+            made.append(replace(message, parts=(note, *message.parts)))
         else:
             made.append(message)
     return tuple(made)

@@ -98,7 +98,7 @@ class ResponsesWire:
             json_format=_format(fields),
             max_tokens=fields.count("max_output_tokens"),
             temperature=fields.number("temperature"),
-            stop=fields.texts("stop"),
+            stop=fields.stops("stop"),
             fields=_passed_on(fields, effort),
             streams=fields.flag("stream"),
             conversation=_conversation(fields, headers),

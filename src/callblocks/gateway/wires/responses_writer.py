@@ -21,27 +21,34 @@ from callblocks.gateway.exchange import (
     ReplyHead,
 )
 from callblocks.gateway.wires.openai_error import openai_error_code
-from callblocks.gateway.wires.reply import last_input, named_line, reason_of
+from callblocks.gateway.wires.reply import json_bytes, last_input, named_line, reason_of
 from callblocks.models.model import Usage
 
 __all__ = ("ItemStore", "ResponsesWriter")
 
 
 class ItemStore:
-    """The newest output items, by id."""
+    """The newest output items, by id: at most so many, of at most so many bytes together."""
 
-    def __init__(self, most: int = 4_096) -> None:
-        self._items: OrderedDict[str, dict[str, Any]] = OrderedDict()
+    def __init__(self, most: int = 4_096, most_bytes: int = 64 << 20) -> None:
+        self._items: OrderedDict[str, tuple[dict[str, Any], int]] = OrderedDict()
         self._most = most
+        self._most_bytes = most_bytes
+        self._bytes = 0
 
     def keep(self, items: Iterable[dict[str, Any]]) -> None:
         for item in items:
-            self._items[item["id"]] = item
-        while len(self._items) > self._most:
-            self._items.popitem(last=False)
+            _, known = self._items.pop(item["id"], (item, 0))
+            size = len(json_bytes(item))
+            self._items[item["id"]] = item, size
+            self._bytes += size - known
+        while len(self._items) > self._most or self._bytes > self._most_bytes:
+            _, (_, size) = self._items.popitem(last=False)
+            self._bytes -= size
 
     def find(self, item_id: str) -> dict[str, Any] | None:
-        return self._items.get(item_id)
+        item, _ = self._items.get(item_id, (None, 0))
+        return item
 
 
 class ResponsesWriter:

@@ -218,7 +218,7 @@ def test_broken_arguments_of_a_history_are_read_as_far_as_they_are_certain(
     assert read.messages[0].calls[0].input == value
 
 
-def test_a_result_of_no_call_is_a_text_of_the_user_on_every_wire() -> None:
+def test_a_result_of_no_call_stays_a_text_of_others_on_every_wire() -> None:
     result = {"type": "tool_result", "tool_use_id": "c9", "content": "lost"}
     read = [
         chat({"role": "tool", "tool_call_id": "c9", "content": "lost"}),
@@ -227,7 +227,7 @@ def test_a_result_of_no_call_is_a_text_of_the_user_on_every_wire() -> None:
         ollama({"role": "tool", "content": "lost"}),
     ]
     for one in read:
-        assert one.messages[0].role == "user"
+        assert one.messages[0].role == "tool"
         assert texts(one.messages[0]).endswith(":\nlost")
 
 
