@@ -5,6 +5,7 @@ A client sends a request of its own protocol (`wires`); it becomes one `GatewayR
 reply as it arrives, asks again where a demand was not held, and gives one stream of events.
 `arguments` turns the raw input of a call into growing JSON. A writer of the wire sends it.
 
-`upstreams` finds the model by its name, `config` reads the TOML file, `app` has the routes.
-May import: every package but `server` and `cli`; from `server` nothing. Start with exchange.py.
+`config` reads the TOML file, `pool` finds the model by its name and opens it, `app` has the routes.
+A new wire is a module of `wires`, a line in wire_table.py and its path in app.py.
+May import: every package but `server` and `cli`. Start with exchange.py.
 """

@@ -14,9 +14,10 @@ its request ends, with all that it waits for.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -66,6 +67,8 @@ from callblocks.models.model import Usage
 __all__ = ("AppSettings", "Engine", "GatewayApp")
 
 _LOG = logging.getLogger("callblocks.gateway")
+# Monitoring asks for these again and again, so the log leaves them out.
+_UNLOGGED = ("/healthz", "/metrics")
 _JSON = "application/json"
 Engine: TypeAlias = Callable[..., AsyncGenerator[ReplyEvent, None]]
 """The function that gives the reply: `gateway.engine.reply`."""
@@ -122,6 +125,11 @@ class GatewayApp:
         self._routes |= {("HEAD", path): run for path, run in get.items()}
         self._routes |= {("POST", path): run for path, run in post.items()}
         self._paths = {path for _, path in self._routes}
+        self._stops = False
+
+    def stop(self) -> None:
+        """End replies with a fault of their wire where the server cancels them from now on."""
+        self._stops = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -133,12 +141,26 @@ class GatewayApp:
         connection = Connection(scope, receive, send, quiet=settings.quiet, slow=settings.slow)
         id = uuid4().hex
         connection.more.append((b"x-request-id", id.encode()))
+        began = time.perf_counter()
+        try:
+            await self._run(connection, id)
+        finally:
+            if connection.path not in _UNLOGGED:
+                _log_request(connection, time.perf_counter() - began)
+
+    async def _run(self, connection: Connection, id: str) -> None:
+        """Answer; whatever goes wrong becomes an answer, too."""
         try:
             await self._answer(connection, id)
         except Gone:
+            connection.notes.append("the client left")
             self._operation.metrics.left(self._wire_of(connection).name)
         except GatewayFault as fault:
             await self._refuse(connection, fault)
+        except asyncio.CancelledError:
+            if not self._stops or connection.has_begun:
+                raise
+            await self._refuse(connection, _stopping())
         except Exception:
             # The log has all of it; its client gets none.
             _LOG.exception("request %s failed", id)
@@ -187,7 +209,8 @@ class GatewayApp:
             connection.more.append((b"allow", ", ".join(allowed).encode()))
             return _MethodFault(f"{path[:200]} takes {' and '.join(allowed)}")
         offered = ", ".join(sorted(one for one in self._paths if one.startswith(("/v1", "/api"))))
-        return GatewayFault("not_found", f"nothing is at {path[:200]}; there is {offered}")
+        words = f"nothing is at {path[:200]}; there is {offered}"
+        return GatewayFault("not_found", words, code="path_not_found")
 
     def _get_routes(self) -> dict[str, _Run]:
         return {
@@ -255,6 +278,7 @@ class GatewayApp:
         began: float,
     ) -> _Asked:
         route = self._route(client, request.model)
+        connection.notes.append(_way(request.model, route.model.name))
         if route.model.settings.remarks:
             options = {**request.options, "remarks": True}
             request = msgspec.structs.replace(request, options=options)
@@ -275,6 +299,15 @@ class GatewayApp:
             return
         stream = _Stream(asked.connection, asked.wire.writer(asked.request, asked.head))
         stream.kind = asked.wire.media_type
+        try:
+            await self._stream(asked, stream)
+        except asyncio.CancelledError:
+            if not self._stops or not asked.connection.has_begun:
+                raise
+            asked.connection.notes.append(_stopping().message)
+            await stream.fail(_stopping())
+
+    async def _stream(self, asked: _Asked, stream: _Stream) -> None:
         async with asked.connection.watched(stream.keep_alive):
             try:
                 async with aclosing(self._events(asked)) as events:
@@ -284,6 +317,7 @@ class GatewayApp:
             except GatewayFault as fault:
                 if not asked.connection.has_begun:
                     raise
+                asked.connection.notes.append(fault.message)
                 await stream.fail(fault)
             except Exception:
                 if not asked.connection.has_begun:
@@ -357,6 +391,7 @@ class GatewayApp:
                         case Finished():
                             metrics.finished(model, asked.calls, event)
                             asked.client.used(event.usage)
+                            asked.connection.notes += _summary(asked.calls, event)
                             is_counted = True
                         case _:
                             pass
@@ -394,6 +429,7 @@ class GatewayApp:
         if fault.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         self._operation.metrics.answered(wire.name, "", fault.status)
+        connection.notes.append(fault.message)
         await connection.answer(fault.status, encode_json(wire.fault(fault)), _JSON, headers)
 
     async def _body(self, connection: Connection) -> dict[str, Any]:
@@ -418,6 +454,7 @@ class GatewayApp:
             raise GatewayFault("invalid_request", "model is not a text", field="model")
         route = self._route(client, name)
         model = route.model.name
+        connection.notes.append(_way(name, model))
         with client.request(), metrics.streams.track_inprogress():
             try:
                 await pass_on(connection, route, body, client.used)
@@ -502,6 +539,40 @@ def _listed(name: str, model: GatewayModel) -> ListedModel:
     """Return a model as it is listed: a reply must fit into the smallest of its upstreams."""
     contexts = [one.entry.context for one in model.upstreams if one.entry.context]
     return ListedModel(name=name, created=_CREATED, context=min(contexts, default=None))
+
+
+def _stopping() -> GatewayFault:
+    return GatewayFault("overloaded", "the gateway stops", code="stopping")
+
+
+# --- The log ---
+
+
+def _log_request(connection: Connection, seconds: float) -> None:
+    about = ", ".join(note[:300] for note in connection.notes)
+    _LOG.info(
+        "%s %s %s in %.2f s%s",
+        connection.method,
+        connection.path[:200],
+        connection.status or "unanswered",
+        seconds,
+        f": {about}" if about else "",
+    )
+
+
+def _way(asked: str, name: str) -> str:
+    """Return the name that a client uses, and the model that it leads to."""
+    return name if asked == name else f"{asked[:120]} -> {name}"
+
+
+def _summary(calls: int, end: Finished) -> Iterator[str]:
+    """Yield what a reply had: its calls, its tokens, and what was mended."""
+    if calls:
+        yield f"{calls} call{'s' if calls > 1 else ''}"
+    usage = end.usage
+    if usage.tokens_in or usage.tokens_out:
+        yield f"{usage.tokens_in} + {usage.tokens_out} tokens"
+    yield from dict.fromkeys(remark.code for remark in end.remarks)
 
 
 class _MethodFault(GatewayFault):

@@ -48,6 +48,7 @@ from callblocks.models.config import (
     read_text,
 )
 from callblocks.models.open_model import is_endpoint, is_form, locate, unknown_model, without_login
+from callblocks.session.model_choice import check_dialect
 
 __all__ = (
     "VARIABLE",
@@ -213,6 +214,8 @@ def _of_form(spec: str) -> GatewayModel:
 
 
 def _of_config(config: Config) -> GatewayConfig:
+    for name, entry in config.models.items():
+        _check_dialect(config.where(name), entry.dialect)
     models = {
         name: GatewayModel(
             name=name,
@@ -271,6 +274,7 @@ def _model(name: str, found: object, path: str) -> GatewayModel:
     else:
         upstreams = tuple(_upstreams(name, own, given))
     first = upstreams[0].entry
+    _check_dialect(where, first.dialect)
     settings = {key: table[key] for key in _SETTINGS if key in table}
     return GatewayModel(
         name=name,
@@ -341,6 +345,13 @@ def _rewrites(found: list[Any]) -> Iterator[Rewrite]:
         known = ("tool", "argument", "pattern", "with", "because")
         check_keys(where, cast("_Table", table), known)
         yield _convert(where, cast("_Table", table), Rewrite)
+
+
+def _check_dialect(where: str, dialect: str) -> None:
+    try:
+        check_dialect(dialect)
+    except CallerError as error:
+        raise CallerError(f"{where}, dialect: {error}") from None
 
 
 def _check_aliases(models: Mapping[str, GatewayModel]) -> None:

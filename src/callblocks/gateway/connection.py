@@ -50,6 +50,8 @@ class Connection:
         # More headers of the answer, whatever it is.
         self.more: _Headers = []
         self.status = 0
+        # What the log says of the request, beside its path and status.
+        self.notes: list[str] = []
         self._receive = receive
         self._send = send
         self._quiet = quiet

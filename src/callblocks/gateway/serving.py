@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import logging
 import socket
 from collections.abc import Callable, Mapping
 
@@ -27,6 +28,7 @@ from callblocks.gateway.wires.wire import Wire
 
 __all__ = ("GatewayServer", "ServeSettings", "bind", "check_address", "serve")
 
+_LOG = logging.getLogger("callblocks.gateway")
 _LAST_SECONDS = 5
 # When the collector of garbage looks. By itself it looks after every 700 new objects.
 _LOOK_AFTER = 10_000, 5, 5
@@ -59,7 +61,9 @@ def bind(settings: ServeSettings) -> socket.socket:
     except (OSError, OverflowError) as error:
         bound.close()
         number = error.errno if isinstance(error, OSError) else None
-        words = "it is in use" if number == errno.EADDRINUSE else str(error)
+        words = str(error)
+        if number == errno.EADDRINUSE:
+            words = "it is in use; name another with --port, or 0 for one that is free"
         place = f"{brief(settings.host)}, port {settings.port}"
         raise CallerError(f"cannot listen at {place}: {words}") from error
     bound.listen(2048)
@@ -84,6 +88,7 @@ class GatewayServer(uvicorn.Server):
             timeout_graceful_shutdown=_LAST_SECONDS,
         )
         super().__init__(config)
+        self._app = app
         self._told = told
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -92,6 +97,14 @@ class GatewayServer(uvicorn.Server):
         gc.freeze()
         gc.set_threshold(*_LOOK_AFTER)
         self._told()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Give replies that run some seconds to end; then end them with a fault of their wire."""
+        if count := len(self.server_state.tasks):
+            words = "stopping; requests that run have %d seconds (%d now), another Ctrl-C ends them"
+            _LOG.info(words, _LAST_SECONDS, count)
+        self._app.stop()
+        await super().shutdown(sockets)
 
 
 def serve(

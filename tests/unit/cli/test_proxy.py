@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import re
+import socket
 import zlib
 from pathlib import Path
 from typing import Any
@@ -109,6 +111,78 @@ def test_other_machines_need_a_key() -> None:
     result = run("proxy", "-m", "scripted", "--host", "0.0.0.0", "--port", "0")
     assert result.exit_code == 2
     assert "--key-env" in result.stderr
+
+
+def test_a_port_in_use_is_said_with_the_way_out() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        result = run("proxy", "-m", "scripted", "--port", str(taken.getsockname()[1]))
+    assert result.exit_code == 2
+    assert "it is in use; name another with --port" in result.stderr
+
+
+def _started(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
+    """Run the command up to where it would serve; return what it says."""
+
+    def told_at_once(*given: Any) -> None:
+        given[-1]("http://127.0.0.1:8787")
+
+    monkeypatch.setattr("callblocks.gateway.serving.serve", told_at_once)
+    return run("proxy", *arguments)
+
+
+def test_where_an_unknown_name_leads_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "gateway.toml"
+    models = '[models.a]\naddress = "scripted"\n[models.b]\naddress = "scripted"\n'
+    path.write_text(models)
+    without = _started(monkeypatch, "--config", str(path))
+    path.write_text(f'default = "b"\n{models}')
+    given = _started(monkeypatch, "--config", str(path))
+    assert "models: a, b; any other name is a 404\n" in without.stdout
+    assert "models: a, b; any other name is b\n" in given.stdout
+
+
+def test_the_printed_lines_use_the_short_name_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _started(monkeypatch, "-m", "http://127.0.0.1:1/v1#tiny")
+    assert "ANTHROPIC_MODEL=tiny" in result.stdout
+
+
+def test_keys_that_are_not_set_are_said_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    path = tmp_path / "gateway.toml"
+    address = 'address = "http://127.0.0.1:1/v1#m"'
+    path.write_text(
+        f'[models.a]\n{address}\nkey_env = "NO_SUCH_KEY"\n[clients.c]\nkey_env = "NO_SUCH_KEY"\n'
+    )
+    result = _started(monkeypatch, "--config", str(path))
+    assert "clients.c: NO_SUCH_KEY is not set; nobody gets in by it" in result.stderr
+    assert "models.a: NO_SUCH_KEY is not set; export it, or requests fail" in result.stderr
+
+
+@pytest.mark.parametrize(("option", "lines"), [((), 2), (("--quiet",), 1)])
+def test_the_log_has_each_request_or_faults_alone(
+    option: tuple[str, ...],
+    lines: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = logging.getLogger("callblocks.gateway")
+    state = log.level, log.propagate, log.handlers
+
+    def serve(*_: object) -> None:
+        log.info("a request for %s", "/\n\x1b[31m")
+        log.warning("a fault")
+
+    monkeypatch.setattr("callblocks.gateway.serving.serve", serve)
+    result = run("proxy", "-m", "scripted", *option)
+    log.setLevel(state[0])
+    log.propagate, log.handlers = state[1:]
+    assert len(result.stderr.splitlines()) == lines
+    assert "\x1b" not in result.stderr
 
 
 def test_an_explanation_has_the_prompt_and_the_reading(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +15,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callblocks.core.errors import CallerError
-from callblocks.gateway.app import AppSettings
-from callblocks.gateway.config import GatewayConfig, parse_gateway, read_gateway
+from callblocks.gateway.app import AppSettings, GatewayApp
+from callblocks.gateway.config import (
+    GatewayConfig,
+    config_of_models,
+    parse_gateway,
+    read_gateway,
+)
+from callblocks.gateway.exchange import Text
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.serving import ServeSettings, bind, check_address
-from support.gateways import RunningGateway, asking, events_of, running_gateway
+from support.gateways import RunningGateway, asking, events_of, running_gateway, until
 from support.model_server import ModelServer, chat_events
+from support.plain_wire import plain_wires
 
 POSTS = ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/api/chat", "/v1/completions"]
 
@@ -303,3 +313,87 @@ def test_an_unforeseen_fault_says_nothing_of_itself(caplog: pytest.LogCaptureFix
     assert "NoneType" not in answer.text
     assert answer.headers["x-request-id"] in answer.text
     assert "NoneType" in caplog.text
+
+
+# --- The log ---
+
+
+def _logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+
+
+def test_the_log_has_a_line_for_each_request_with_its_model_and_its_end(
+    gateway: RunningGateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "callblocks.gateway"):
+        gateway.client.post("/v1/chat/completions", json={**asking(), "model": "gpt-5"})
+        gateway.client.get("/v1/nothing")
+        until(lambda: len(_logged(caplog)) == 2)
+    replied, refused = _logged(caplog)
+    assert re.match(r"POST /v1/chat/completions 200 in [\d.]+ s: gpt-5 -> scripted", replied)
+    assert re.match(r"GET /v1/nothing 404 in [\d.]+ s: nothing is at /v1/nothing;", refused)
+
+
+def test_the_log_leaves_out_what_monitoring_asks(
+    gateway: RunningGateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", "callblocks.gateway"):
+        gateway.client.get("/healthz")
+        gateway.client.get("/metrics")
+        gateway.client.get("/v1/models")
+        until(lambda: bool(_logged(caplog)))
+    (line,) = _logged(caplog)
+    assert line.startswith("GET /v1/models 200")
+
+
+def test_a_path_that_is_not_there_is_no_missing_model(gateway: RunningGateway) -> None:
+    answer = gateway.client.post("/v1/embeddings", json={})
+    assert answer.status_code == 404
+    assert "model_not_found" not in answer.text
+
+
+# --- The end ---
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_reply_that_the_end_of_the_gateway_cuts_off_ends_with_a_fault(streams: bool) -> None:
+    start, *_, end = asyncio.run(_stopped(asking(stream=streams)))
+    assert start["status"] == (200 if streams else 503)
+    assert b"the gateway stops" in end["body"]
+    assert not end.get("more_body", False)
+
+
+async def _stopped(asked: dict[str, Any]) -> list[Any]:
+    """Return what is sent for a request that the gateway cancels in the middle of its reply."""
+    has_begun = asyncio.Event()
+
+    async def endless(*_: object) -> AsyncGenerator[Text, None]:
+        yield Text("Wait.", (0, 5))
+        has_begun.set()
+        await asyncio.Event().wait()
+
+    messages = iter([{"type": "http.request", "body": json.dumps(asked).encode()}])
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return next(messages, None) or await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    operation = Operation(lambda: config_of_models(("scripted",), GatewayConfig()))
+    app = GatewayApp(operation, plain_wires(), engine=endless)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/chat/completions",
+        "headers": [(b"host", b"localhost")],
+    }
+    request = asyncio.create_task(app(scope, receive, send))
+    async with asyncio.timeout(30):
+        await has_begun.wait()
+    app.stop()
+    request.cancel()
+    await request
+    await operation.close()
+    return sent

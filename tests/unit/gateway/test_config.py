@@ -118,6 +118,7 @@ M = '[models.m]\naddress = "scripted"\n'
         ("[models]\nm = 1", "models.m: is not a table"),
         ("models = 1", "models: is not a table"),
         (f"{M}retries = 'x'", "models.m, retries: Expected `int`"),
+        (f"{M}dialect = 'hermez'", "models.m, dialect: no dialect 'hermez'; did you mean hermes"),
         (f"{M}aliases = [1]", "models.m, aliases: is not a list of texts"),
         (f"{M}aliases = ['m']", "models.m, aliases: 'm' is also the name of a model"),
         ("[models.m]\nupstreams = []", "models.m, upstreams: is no list"),

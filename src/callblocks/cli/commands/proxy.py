@@ -56,6 +56,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="NAME",
     help="The variable with a key that clients send; without one, this machine alone may ask.",
 )
+@click.option("--quiet", "-q", is_flag=True, help="Log faults alone, and not each request.")
 @click.option("--check", is_flag=True, help="Check the file, ask each upstream, and end.")
 @click.option(
     "--explain",
@@ -76,6 +77,7 @@ def command(
     port: int,
     key_env: str,
     *,
+    quiet: bool,
     check: bool,
     explain: Path | None,
     reply: Path | None,
@@ -97,6 +99,9 @@ def command(
     if explain:
         _explain(operation, explain, reply)
         return
+    _log_to_terminal(quiet=quiet)
+    _say_unset_clients(operation.config)
+    _say_unset_models(operation.config)
     _serve(operation, source, host, port, has_key=bool(key_env))
 
 
@@ -149,6 +154,41 @@ def _key(variable: str) -> str:
     return key
 
 
+def _log_to_terminal(*, quiet: bool) -> None:
+    """Write the gateway's log on standard error; nothing in a line of it steers the terminal."""
+    import logging
+
+    from callblocks.views.rows import visible_line
+
+    class Lines(logging.Formatter):
+        def formatMessage(self, record: logging.LogRecord) -> str:
+            record.message = visible_line(record.message)
+            return super().formatMessage(record)
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines("%(asctime)s %(message)s", "%H:%M:%S"))
+    log = logging.getLogger("callblocks.gateway")
+    log.handlers = [handler]
+    log.propagate = False
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+
+
+def _say_unset_clients(config: GatewayConfig) -> bool:
+    """Say which keys of clients are not set; return whether one is not."""
+    unset = [(name, one.key_env) for name, one in config.clients.items() if not one.key()]
+    for name, variable in unset:
+        say(f"clients.{name}: {variable} is not set; nobody gets in by it")
+    return bool(unset)
+
+
+def _say_unset_models(config: GatewayConfig) -> None:
+    """Say which models cannot be asked, since the key of a server is not set."""
+    for model in config.models.values():
+        for variable in sorted({one.entry.key_env for one in model.upstreams} - {""}):
+            if not os.environ.get(variable):
+                say(f"models.{model.name}: {variable} is not set; export it, or requests fail")
+
+
 def _serve(operation: Operation, source: _Source, host: str, port: int, *, has_key: bool) -> None:
     from callblocks.gateway.serving import ServeSettings, serve
     from callblocks.gateway.wire_table import all_wires
@@ -175,13 +215,24 @@ def _tell(operation: Operation, source: _Source, address: str, has_key: bool) ->
         for one in source.found or ()
     )
     lines = [address, *found]
-    names = list(config.models)
-    first = config.default or (names[0] if names else "")
-    lines.append(f"models: {listed(names)}; any other name is {first}")
+    names = [name for name, _ in config.names()]
+    first = _short_name(config)
+    others = config.find("")
+    words = f"any other name is {others.name}" if others else "any other name is a 404"
+    lines.append(f"models: {listed(names)}; {words}")
     for client, own in ready_lines(address, first, has_key=has_key):
         lines += ["", client, *(f"  {line}" for line in own)]
     sys.stdout.writelines(f"{visible_line(line)}\n" for line in lines)
     sys.stdout.flush()
+
+
+def _short_name(config: GatewayConfig) -> str:
+    """Return the name that the printed lines use: of an address, that of the model behind it."""
+    from callblocks.models.open_model import is_form
+
+    name = config.default or next(iter(config.models))
+    aliases = config.models[name].aliases
+    return aliases[0] if aliases and is_form(name) else name
 
 
 # --- --check ---
@@ -192,10 +243,10 @@ def _check(operation: Operation) -> int:
     import asyncio
 
     config = operation.config
-    sys.stdout.write(f"{config.path or 'no file'}: {len(config.models)} models\n")
-    unset = [name for name, client in config.clients.items() if not client.key()]
-    for name in unset:
-        say(f"clients.{name}: {config.clients[name].key_env} is not set; nobody gets in by it")
+    count = len(config.models)
+    models = "1 model" if count == 1 else f"{count} models"
+    sys.stdout.write(f"{config.path or 'no file'}: {models}\n")
+    unset = _say_unset_clients(config)
     rows = asyncio.run(_ask_all(config))
     for name, address, words, _ in rows:
         sys.stdout.write(f"{name}  {address}  {words}\n")
