@@ -70,7 +70,7 @@ class _Exchange:
         """Yield the events of the attempts, until one of them is good or none is left."""
         settings, after = self._upstream.settings, list[Message]()
         left, denials, bare = settings.retries, _DENIALS, False
-        hold = hold_of(self._request, self._upstream, dialect_for(self._upstream))
+        hold = await hold_of(self._request, self._upstream, dialect_for(self._upstream))
         while True:
             mode: UsedMode = "text" if hold else self._mode()
             prompt = prompt_of(self._request, self._upstream, mode, after, hold, bare=bare)
