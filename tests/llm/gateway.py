@@ -9,11 +9,8 @@ model is asked once for each reply (`retries = 0`), so nothing but the grammar h
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +18,8 @@ from openai import OpenAI
 
 from callblocks.models.llama import smollm2_path
 from support.gateway import gateway_of
+from support.llama_server import llama_server
 
-ROOT = Path(__file__).parents[2]
 TIMES = 50
 """How often each demand is made; there are four."""
 TOKENS = 60
@@ -57,25 +54,13 @@ DEMANDS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenAI]:
-    program = [sys.executable, "-m", "support.llama_program", os.fspath(smollm2_path()), "smollm2"]
-    env = {**os.environ, "PYTHONPATH": os.fspath(ROOT / "tests")}
-    with subprocess.Popen(
-        program,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=env,
-        text=True,
-    ) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
+    with llama_server(smollm2_path(), "smollm2") as address:
         config = f'[models.smollm2]\naddress = "{address}/v1"\nretries = 0\n'
         with (
             gateway_of(config, tmp_path_factory.mktemp("gateway")) as url,
             OpenAI(base_url=f"{url}/v1", api_key="none", timeout=600) as client,
         ):
             yield client
-        server.kill()
 
 
 @pytest.mark.parametrize("demand", DEMANDS)

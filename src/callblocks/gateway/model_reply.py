@@ -238,6 +238,7 @@ class ModelReply:
         self.has_pieces = False
         self.is_enough = False
         self.is_unheard = False
+        self.has_text_calls = False
 
     # --- Pieces of the model ---
 
@@ -406,6 +407,7 @@ class ModelReply:
             input=restore_input(call.input) if self._prompt.has_signs else call.input,
         )
         text = self._text_of(call)
+        self.has_text_calls = True
         if not own.ended:
             self._refuse_call("call-not-ended", own, "it was never ended", text)
             return
