@@ -147,10 +147,9 @@ def _text_prompt(
     dialect = hold.dialect if hold else dialect_for(upstream)
     system, rest = _split_system(known)
     taught = _taught_tools(dialect.name, _interned(tools), upstream) if tools else ""
-    words = [upstream.settings.system, *system, taught, *_rules(request, tools)]
-    writer = _TextWriter(
-        dialect, request.tools, reminds=bool(tools) and is_small(upstream.model.name)
-    )
+    small = is_small(upstream.model.name)
+    words = [upstream.settings.system, *system, taught, *_rules(request, tools, small=small)]
+    writer = _TextWriter(dialect, request.tools, reminds=bool(tools) and small)
     messages = _alternating(writer.messages(rest))
     top = "\n\n".join(filter(None, (text.strip() for text in words)))
     sent = ((Message("system", (TextPart(top),)),) if top else ()) + tuple(messages)
@@ -176,11 +175,15 @@ def _text_prompt(
     return ModelPrompt("text", asked, dialect if tools else None, parser, None, writer.has_signs)
 
 
-def _rules(request: GatewayRequest, tools: tuple[ToolSpec, ...]) -> Iterator[str]:
-    """Yield what stands below the tools: how calling works here, and what the client demands."""
+def _rules(request: GatewayRequest, tools: tuple[ToolSpec, ...], *, small: bool) -> Iterator[str]:
+    """Yield what stands below the tools: how calling works here, and what the client demands.
+
+    A small model is not told of signs: it would not go by it, and forgets to call instead.
+    """
     if tools:
         yield _CALLING
-        yield ESCAPE_NOTE
+        if not small:
+            yield ESCAPE_NOTE
         yield _demand(request)
     if request.left_out:
         yield _LEFT_OUT + ", ".join(request.left_out)
