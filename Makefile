@@ -52,7 +52,7 @@ conformance: $(READY) ## read the cases of other parsers, where ../shared/vector
 	@PYTHONPATH=tests $(BIN)/python -m pytest -q tests/conformance
 
 test-llm: $(LLM_READY) ## have two small real models call tools (1.1 GB are downloaded once)
-	@$(BIN)/python -m pytest tests/llm/smollm2.py tests/llm/qwen.py tests/llm/gateway.py
+	@$(BIN)/python -m pytest tests/llm/smollm2.py tests/llm/qwen.py tests/llm/gateway.py tests/llm/qwen_gateway.py
 
 test-clients: $(READY) ## have Codex, Claude Code and others talk through the gateway (3 GB are downloaded once)
 	@PYTHONPATH=tests $(BIN)/python -m clients

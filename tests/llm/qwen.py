@@ -22,6 +22,7 @@ from openai import OpenAI
 
 from callblocks import Call, Registry, ToolError, dialects, parse, tool
 from callblocks.models.openai.endpoints import chat_tool
+from support.llama_server import llama_server
 from support.qwen_weights import NAME, qwen_weights
 
 ROOT = Path(__file__).parents[2]
@@ -142,21 +143,8 @@ def page() -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Where the model answers."""
-    program = [sys.executable, "-m", "support.llama_program", os.fspath(qwen_weights()), NAME]
-    env = {**os.environ, "PYTHONPATH": os.fspath(ROOT / "tests")}
-    with subprocess.Popen(
-        program,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=env,
-        text=True,
-    ) as server:
-        assert server.stdout is not None
-        found = server.stdout.readline().strip()
-        assert found.startswith("http://127.0.0.1:"), "the server did not start"
-        yield found
-        server.kill()
+    with llama_server(qwen_weights(), NAME) as address:
+        yield address
 
 
 class Row(msgspec.Struct):

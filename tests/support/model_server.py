@@ -55,14 +55,22 @@ class Answer(msgspec.Struct, frozen=True):
 class ModelServer:
     """`extras` are the fields beside those of the API that a request may have.
 
-    `models` are those that it lists, where anybody asks; without them there is no such path. Who
-    asked for the list stands in `listed`. `left` is set once a connection is over.
+    `models` are those that it lists, where anybody asks, each owned by `owner`; without them there
+    is no such path. Who asked for the list stands in `listed`. `left` is set once a connection is
+    over.
     """
 
-    def __init__(self, *, extras: Iterable[str] = (), models: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        extras: Iterable[str] = (),
+        models: Iterable[str] | None = None,
+        owner: str | None = None,
+    ) -> None:
         self.requests: list[Asked] = []
         self.listed: list[Asked] = []
         self._models = None if models is None else tuple(models)
+        self._owner = {} if owner is None else {"owned_by": owner}
         self.invalid: list[str] = []
         self.connections = 0
         self.left = threading.Event()
@@ -161,7 +169,7 @@ class ModelServer:
         kind = {"content-type": "application/json"}
         if self._models is None:
             return Answer((b'{"error": "no such path"}',), 404, kind)
-        rows = [{"id": name, "object": "model"} for name in self._models]
+        rows = [{"id": name, "object": "model", **self._owner} for name in self._models]
         return Answer((json.dumps({"object": "list", "data": rows}).encode(),), 200, kind)
 
     def _choose(self, asked: Asked) -> Answer:

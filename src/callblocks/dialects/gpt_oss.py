@@ -90,10 +90,14 @@ class GptOss(Dialect):
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         """Add rules for reasoning, prose and calls, and then an answer or nothing more."""
-        body = grammar.rule("message", until(["<|end|>"]))
-        said = grammar.rule("said", seq(alt(lit(THOUGHT), lit(SAID)), body))
         calls = (seq(lit(f"{tool.name}{INPUT}"), input_rule(grammar, tool)) for tool in tools)
         call = grammar.rule("call", seq(lit(CALL), alt(*calls), lit("<|call|>")))
+        if not grammar.prose:
+            row = grammar.row(call, lit(NEXT))
+            grammar.rule("root", opt(row) if grammar.calls == "any" else row)
+            return
+        body = grammar.rule("message", until(["<|end|>"]))
+        said = grammar.rule("said", seq(alt(lit(THOUGHT), lit(SAID)), body))
         final = seq(lit(FINAL), grammar.rule("answer", until(["<|return|>"])))
         words = many(seq(said, lit(NEXT)))
         answer = seq(words, final)

@@ -82,11 +82,14 @@ class ReactText(Dialect):
 
     def constrain(self, grammar: Grammar, tools: Sequence[ToolSpec]) -> None:
         """Add rules for prose without labelled lines, and for calls; a model writes no results."""
-        prose = grammar.rule("prose", without(LAST_LINES))
         calls = (
             seq(lit(f"{tool.name}\nAction Input: "), input_rule(grammar, tool)) for tool in tools
         )
         call = grammar.rule("call", seq(lit("Action: "), alt(*calls)))
+        if not grammar.prose:
+            grammar.rule("root", grammar.repeated(call, seq(lit("\n"), call)))
+            return
+        prose = grammar.rule("prose", without(LAST_LINES))
         # A call begins a line, or the text. So the first call may have prose and a newline before
         # it, and each further one needs the newline.
         first, further = seq(opt(seq(prose, lit("\n"))), call, prose), seq(lit("\n"), call, prose)

@@ -36,7 +36,7 @@ from callblocks.parsing.engine.markers import Markers, Shape, damaged, line_star
 from callblocks.parsing.engine.parse_state import ParseState, Reading
 from callblocks.parsing.grammar import json_rules as rules
 from callblocks.parsing.grammar.argument_rules import input_rule
-from callblocks.parsing.grammar.expressions import Ref, alt, chars, lit, many, seq
+from callblocks.parsing.grammar.expressions import EMPTY, Ref, alt, chars, lit, many, seq
 from callblocks.parsing.grammar.grammar import Grammar
 from callblocks.parsing.loop import Setting
 from callblocks.parsing.repair.calls import read_mended
@@ -173,7 +173,7 @@ class ScissorsCat(Dialect):
         calls = grammar.row(call, rules.comma(grammar))
         may_be_empty = grammar.calls == "any"
         array = rules.bracketed(grammar, "[]", calls, may_be_empty=may_be_empty)
-        prose = many(chars("\0-\ud7ff\ue000-\U0010ffff"))
+        prose = many(chars("\0-\ud7ff\ue000-\U0010ffff")) if grammar.prose else EMPTY
         grammar.rule("root", seq(array, lit(f"\n\n{DELIMITER}\n\n"), prose))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:

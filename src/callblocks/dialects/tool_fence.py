@@ -172,16 +172,18 @@ class ToolFence(Dialect):
         # A fence must close with the run that opened it. A grammar cannot count, so there is one
         # alternative per length of the run.
         bodies = [_call_rule(grammar, tool) for tool in tools]
-        prose = grammar.rule("prose", without(OPENINGS))
         fences = [
             seq(
-                alt(lit(f"{run}tool"), until([f"\n{run}tool"], OPENINGS)),
+                alt(lit(f"{run}tool"), until([f"\n{run}tool"], OPENINGS))
+                if grammar.prose
+                else lit(f"{run}tool"),
                 alt(*bodies),
                 lit(f"{run}\n"),
             )
             for run in RUNS
         ]
         call = grammar.rule("call", alt(*fences))
+        prose = grammar.rule("prose", without(OPENINGS)) if grammar.prose else EMPTY
         grammar.rule("root", seq(grammar.repeated(call), prose))
 
     def compose(self, items: Sequence[Item], tools: Mapping[str, ToolSpec]) -> str:

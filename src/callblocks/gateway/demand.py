@@ -11,6 +11,7 @@ server cannot hold a demand, the reply is checked, and the model is asked again 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 import msgspec
@@ -37,21 +38,25 @@ class Hold(msgspec.Struct, frozen=True):
     fields: dict[str, Any] = {}
 
 
-def hold_of(request: GatewayRequest, upstream: Upstream, dialect: Dialect) -> Hold | None:
-    """Return how a demanded call is held; `None` if none is demanded, or the server cannot."""
+async def hold_of(request: GatewayRequest, upstream: Upstream, dialect: Dialect) -> Hold | None:
+    """Return how a demanded call is held; `None` if none is demanded, or the server cannot.
+
+    The first demand may have to ask a server who it is.
+    """
     if request.choice.demand != "required" or not request.tools:
         return None
     names = request.choice.names or tuple(one.name for one in request.tools)
     tools = tuple(one for one in request.tools if one.name in names)
-    form = _form_of(upstream)
-    if not tools or not form:
+    form = await _form_of(upstream) if tools else ""
+    if not form:
         return None
     if form == "json_schema":
         fields = {"response_format": _response_format(tools, parallel=request.parallel)}
         return Hold(dialects[_JSON_DIALECT], fields=fields)
     calls: Literal["required", "one"] = "required" if request.parallel else "one"
     try:
-        written = dialect.grammar(tools, form, calls=calls)
+        # Without prose: a small model would write it until it is cut, and never call.
+        written = dialect.grammar(tools, form, calls=calls, prose=False)
     except CallerError:
         # A dialect without a grammar, or a schema that has none.
         return None
@@ -60,10 +65,13 @@ def hold_of(request: GatewayRequest, upstream: Upstream, dialect: Dialect) -> Ho
     return Hold(dialect, fields={"response_format": json.loads(written)})
 
 
-def _form_of(upstream: Upstream) -> GrammarForm:
+async def _form_of(upstream: Upstream) -> GrammarForm:
     if upstream.settings.grammars is False:
         return ""
-    return getattr(upstream.model, "grammar_form", "")
+    find: Callable[[], Awaitable[GrammarForm]] | None = getattr(
+        upstream.model, "find_grammar_form", None
+    )
+    return await find() if find else getattr(upstream.model, "grammar_form", "")
 
 
 def _response_format(tools: tuple[ToolSpec, ...], *, parallel: bool) -> dict[str, Any]:

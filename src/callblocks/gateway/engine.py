@@ -70,7 +70,7 @@ class _Exchange:
         """Yield the events of the attempts, until one of them is good or none is left."""
         settings, after = self._upstream.settings, list[Message]()
         left, denials, bare = settings.retries, _DENIALS, False
-        hold = hold_of(self._request, self._upstream, dialect_for(self._upstream))
+        hold = await hold_of(self._request, self._upstream, dialect_for(self._upstream))
         while True:
             mode: UsedMode = "text" if hold else self._mode()
             prompt = prompt_of(self._request, self._upstream, mode, after, hold, bare=bare)
@@ -111,6 +111,7 @@ class _Exchange:
                 left -= 1
                 self._sender.remark("asked-again", again.why)
             after += again.messages
+        self._learn_mode(reader, mode)
         for event in reader.rest():
             yield event
         yield self._finished(reader)
@@ -156,6 +157,15 @@ class _Exchange:
         if give_up is not None:
             give_up()
         return self._mode() != mode
+
+    def _learn_mode(self, reader: ModelReply, mode: UsedMode) -> None:
+        """Have a model asked in text from now on whose calls its server does not read.
+
+        Such a server shows the calls of earlier turns in a form that the model does not write, and
+        soon the model stops calling.
+        """
+        if reader.has_text_calls and mode == "mixed":
+            self._give_up_tools(mode)
 
     def _finished(self, reader: ModelReply) -> Finished:
         usage = Usage(

@@ -49,8 +49,11 @@ from callblocks.views.model_view.neutral import ESCAPE_NOTE, Neutral, signed
 
 __all__ = ("ModelPrompt", "dialect_for", "prompt_of")
 
-# Below so many tokens of context the full schemas of the tools take too much room.
+# Below so many tokens of context the full schemas of many tools take too much room.
 _SHORT_CONTEXT = 16_384
+# Up to so many characters they are taught in full to every model: a small one calls more often by
+# an example in JSON than by signatures.
+_SHORT_TEACHING = 4000
 # Servers default to 0.7 or more, at which a small model often misses the form of a call.
 _SMALL_TEMPERATURE = 0.3
 # The markers of thoughts, beside those of the dialects.
@@ -68,6 +71,15 @@ _ONE_CALL = "Make at most one call in this reply."
 _NO_BEGINNING = "(the beginning is not shown)"
 _NO_RESULT = "(no result is known)"
 _SYSTEM_PART = "[System]: "
+# Small models no longer follow the system prompt after a few turns.
+_CALL_REMINDER = "\n(Use a tool if one fits. You do not know its result before you call it.)\n"
+_ANSWER_REMINDER = (
+    "Answer the question in words with this result. Only if a part of it is still unknown, call "
+    "the tool for that part.\n"
+)
+_REPEATED_REMINDER = (
+    "You made this call before. Do not call again: answer the question in words now.\n"
+)
 _JSON_ANSWER = (
     "When you answer, and call no tool, the whole answer is one JSON value, without a code fence "
     "and without any other word."
@@ -169,9 +181,10 @@ def _text_prompt(
 ) -> ModelPrompt:
     dialect = hold.dialect if hold else dialect_for(upstream)
     system, rest = _split_system(known)
-    taught = _taught(dialect.name, _interned(tools), is_compact(upstream)) if tools else ""
-    words = [upstream.settings.system, *system, taught, *_rules(request, tools)]
-    writer = _TextWriter(dialect, request.tools)
+    taught = _taught_tools(dialect.name, _interned(tools), upstream) if tools else ""
+    small = is_small(upstream.model.name)
+    words = [upstream.settings.system, *system, taught, *_rules(request, tools, small=small)]
+    writer = _TextWriter(dialect, request.tools, reminds=bool(tools) and small)
     messages = _alternating(writer.messages(rest))
     top = "\n\n".join(filter(None, (text.strip() for text in words)))
     sent = ((Message("system", (TextPart(top),)),) if top else ()) + tuple(messages)
@@ -197,11 +210,15 @@ def _text_prompt(
     return ModelPrompt("text", asked, dialect if tools else None, parser, None, writer.has_signs)
 
 
-def _rules(request: GatewayRequest, tools: tuple[ToolSpec, ...]) -> Iterator[str]:
-    """Yield what stands below the tools: how calling works here, and what the client demands."""
+def _rules(request: GatewayRequest, tools: tuple[ToolSpec, ...], *, small: bool) -> Iterator[str]:
+    """Yield what stands below the tools: how calling works here, and what the client demands.
+
+    A small model is not told of signs: it would not go by it, and forgets to call instead.
+    """
     if tools:
         yield _CALLING
-        yield ESCAPE_NOTE
+        if not small:
+            yield ESCAPE_NOTE
         yield _demand(request)
     if request.left_out:
         yield _LEFT_OUT + ", ".join(request.left_out)
@@ -224,9 +241,18 @@ def _demand(request: GatewayRequest) -> str:
 
 
 class _TextWriter:
-    """Writes messages of a client as text in one dialect. `has_signs` is true once a sign stood."""
+    """Writes messages of a client as text in one dialect. `has_signs` is true once a sign stood.
 
-    def __init__(self, dialect: Dialect, tools: tuple[ToolSpec, ...]) -> None:
+    With `reminds` a reminder stands below each message of the user, and below results: a small
+    model stops calling otherwise, or repeats its calls.
+    """
+
+    def __init__(
+        self, dialect: Dialect, tools: tuple[ToolSpec, ...], *, reminds: bool = False
+    ) -> None:
+        self._reminds = reminds
+        self._made: set[str] = set()
+        self._repeats = False
         self._dialect = dialect
         self._tools = _interned(tools)
         self._calls: dict[str, Call] = {}
@@ -241,18 +267,27 @@ class _TextWriter:
                     for message in own:
                         yield self._assistant(message)
                 case "tool":
-                    yield Message("user", tuple(self._results(own)))
+                    yield Message("user", (*self._results(own), *self._result_end()))
                 case "system":
                     texts = (text_of(list(one.parts)).strip() for one in own)
                     yield Message("user", tuple(TextPart(f"{_SYSTEM_PART}{t}\n") for t in texts))
                 case _:
-                    yield from (Message("user", one.parts) for one in own)
+                    self._made.clear()
+                    end = (TextPart(_CALL_REMINDER),) if self._reminds else ()
+                    yield from (Message("user", (*one.parts, *end)) for one in own)
+
+    def _result_end(self) -> Iterator[Part]:
+        if self._reminds:
+            yield TextPart(_REPEATED_REMINDER if self._repeats else _ANSWER_REMINDER)
 
     def _assistant(self, message: Message) -> Message:
         text = text_of(list(message.parts))
         if not message.calls:
             return Message("assistant", (TextPart(text),))
         calls = [replace(call, input=self._shown_input(call)) for call in message.calls]
+        made = {json_text([call.name, call.input]) for call in calls}
+        self._repeats = made <= self._made
+        self._made |= made
         self._calls |= {call.id: call for call in calls}
         prose = f"{text.rstrip()}\n" if text.strip() else ""
         return Message("assistant", (TextPart(self._written(prose, calls)),))
@@ -559,6 +594,13 @@ def is_compact(upstream: Upstream) -> bool:
         return upstream.settings.compact
     context = context_of(upstream.model)
     return is_small(upstream.model.name) or (context is not None and context < _SHORT_CONTEXT)
+
+
+def _taught_tools(dialect: str, tools: _Tools, upstream: Upstream) -> str:
+    """Return the part of the system prompt that teaches the tools, short where it must be."""
+    full = _taught(dialect, tools, False)
+    is_long = upstream.settings.compact is not None or len(full) > _SHORT_TEACHING
+    return _taught(dialect, tools, True) if is_long and is_compact(upstream) else full
 
 
 @lru_cache(maxsize=64)

@@ -82,6 +82,10 @@ _NOT_CALLED = "You called no tool, but a call is demanded. Make it now. The tool
 _UNKNOWN = "There is no tool {name} here, or it may not be called now. Nothing ran. {tools}"
 _UNFIT = "Your call of {name} does not fit its tool: {why}. Nothing ran. Correct it."
 _NOT_JSON = "Your answer is not the JSON that is demanded: {why}. Write the whole answer again."
+_WROTE_RESULT = (
+    "You wrote a result yourself. Nothing ran, and it is not true. Call the tool, and wait for its "
+    "result; or answer in words."
+)
 _DENIED = "This call was refused and did not run: {why}. Go on without it."
 
 
@@ -225,7 +229,11 @@ class ModelReply:
         self._prose_is_thought = prose_is_thought
         self._held: list[Text] = []
         self._thoughts: list[str] = []
-        self._stops = _StopWatch(request.stop if prompt.dialect is not None else ())
+        tags = prompt.dialect.result_tags if prompt.dialect is not None else None
+        # Prose may speak of the tag; a result begins with a line of its own behind it.
+        self._result_tag = f"{tags[0]}\n" if tags else ""
+        own_stops = request.stop if prompt.dialect is not None else ()
+        self._stops = _StopWatch((*own_stops, self._result_tag))
         self._faults: list[_Fault] = []
         self._denied: list[tuple[Call, str]] = []
         self._open: _OpenCall | None = None
@@ -241,6 +249,7 @@ class ModelReply:
         self.has_pieces = False
         self.is_enough = False
         self.is_unheard = False
+        self.has_text_calls = False
 
     # --- Pieces of the model ---
 
@@ -310,7 +319,12 @@ class ModelReply:
             return
         said, stop = self._stops.feed(text)
         yield from self._say(said)
-        if stop:
+        if stop and stop == self._result_tag:
+            # What stands in it is made up, and so is all that is said behind it.
+            self._sender.remark("written-result", "the model wrote a result itself")
+            self._faults.append(_Fault("written-result", _WROTE_RESULT))
+            self.is_enough = True
+        elif stop:
             # Text behind a stop sequence does not exist for the client.
             self.stop_text = stop
             self.is_enough = True
@@ -409,6 +423,7 @@ class ModelReply:
             input=restore_input(call.input) if self._prompt.has_signs else call.input,
         )
         text = self._text_of(call)
+        self.has_text_calls = True
         if not own.ended:
             self._refuse_call("call-not-ended", own, "it was never ended", text)
             return

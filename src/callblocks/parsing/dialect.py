@@ -438,12 +438,19 @@ class Dialect(ABC):
         return form(self.rules, known, self.example(known))
 
     def grammar(
-        self, tools: ToolSpecs, kind: Kind, *, calls: Calls | None = None, tool: str | None = None
+        self,
+        tools: ToolSpecs,
+        kind: Kind,
+        *,
+        calls: Calls | None = None,
+        tool: str | None = None,
+        prose: bool = True,
     ) -> str:
         """Return a grammar that constrains a model to this dialect and these tools.
 
         `calls` demands at least one call (`required`) or exactly one (`one`); `any` demands none.
         `tool` names the one tool that may be called, and without `calls` demands a call of it.
+        `prose` says whether prose may stand around the calls.
         """
         known = specs_by_name(tools)
         if not known:
@@ -452,7 +459,7 @@ class Dialect(ABC):
             raise UnknownTool(tool, known)
         every = tuple(known.values())
         demanded = calls or ("any" if tool is None else "required")
-        grammar = Grammar(demanded, every)
+        grammar = Grammar(demanded, every, prose=prose)
         self.constrain(grammar, every if tool is None else (known[tool],))
         if demanded != "any" and not grammar.counts_calls:
             raise Unsupported(f"{self.name} has no grammar that demands calls")

@@ -40,16 +40,23 @@ def written(dialect: str, *items: str) -> str:
 
 
 def taken(
-    dialect: str, kind: Kind, *items: str, calls: Calls | None = None, tool: str | None = None
+    dialect: str,
+    kind: Kind,
+    *items: str,
+    calls: Calls | None = None,
+    tool: str | None = None,
+    prose: bool = True,
 ) -> bool:
     """Whether the grammar takes the items as the dialect writes them."""
-    made = grammar(dialect, kind, calls, tool)
+    made = grammar(dialect, kind, calls, tool, prose)
     return accepts(made, kind, written(dialect, *items))
 
 
 @cache
-def grammar(dialect: str, kind: Kind, calls: Calls | None, tool: str | None) -> str:
-    return dialects[dialect].grammar(TOOLS, kind, calls=calls, tool=tool)
+def grammar(
+    dialect: str, kind: Kind, calls: Calls | None, tool: str | None, prose: bool = True
+) -> str:
+    return dialects[dialect].grammar(TOOLS, kind, calls=calls, tool=tool, prose=prose)
 
 
 @pytest.mark.parametrize(("dialect", "kind"), CASES)
@@ -94,6 +101,24 @@ def test_a_named_tool_is_the_only_one_that_may_be_called(dialect: str, kind: Kin
     assert taken(dialect, kind, "find", calls="one", tool="find")
     assert not taken(dialect, kind, "find", "find", calls="one", tool="find")
     assert not taken(dialect, kind, "now", calls="one", tool="find")
+
+
+@pytest.mark.parametrize(("dialect", "kind"), CASES)
+def test_without_prose_a_text_has_nothing_but_calls(dialect: str, kind: Kind) -> None:
+    for items in [(), (PROSE,), (PROSE, "find")]:
+        assert not taken(dialect, kind, *items, calls="required", prose=False)
+    for items in [("find",), ("find", "now"), ("now", "now", "find")]:
+        assert taken(dialect, kind, *items, calls="required", prose=False)
+    assert taken(dialect, kind, "now", calls="one", prose=False)
+    assert not taken(dialect, kind, "now", "now", calls="one", prose=False)
+
+
+@pytest.mark.parametrize("dialect", CONSTRAINING)
+@pytest.mark.no_cover  # other tests walk the same ways
+def test_a_structural_tag_without_prose_has_nothing_but_calls(dialect: str) -> None:
+    assert taken(dialect, "structural_tag", "find", calls="one", prose=False)
+    for items in [(), (PROSE,), (PROSE, "find"), ("find", "now")]:
+        assert not taken(dialect, "structural_tag", *items, calls="one", prose=False)
 
 
 @pytest.mark.parametrize("dialect", CONSTRAINING)

@@ -429,3 +429,81 @@ def test_results_go_back_in_the_dialect_and_the_prompt_is_a_prefix() -> None:
     assert isinstance(shown, TextPart)
     assert shown.text.count("</tool_response>") == 1
     assert "<tool_call>" not in shown.text
+
+
+class Switching(Told):
+    """A model whose server takes tools, and does not read what the model writes."""
+
+    def give_up_tools(self) -> None:
+        self.mode = "text"
+
+
+def test_a_model_whose_calls_its_server_does_not_read_is_asked_in_text_from_then_on() -> None:
+    fence = '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
+    model = Switching(fence, "It rains.", mode="mixed")
+    assert calls(run(model, asked())) == [("get_weather", {"city": "Oslo"})]
+    assert said(run(model, asked())) == "It rains."
+    assert [bool(one.tools) for one in model.requests] == [True, False]
+    assert model.mode == "text"
+
+
+def test_a_model_whose_calls_its_server_reads_keeps_its_mode() -> None:
+    native = [NativeDelta(0, "c1", "get_weather", '{"city": "Oslo"}'), Stopped("stop")]
+    model = Switching(native, mode="mixed")
+    assert calls(run(model, asked())) == [("get_weather", {"city": "Oslo"})]
+    assert model.mode == "mixed"
+
+
+CALL_TEXT = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
+
+
+@pytest.mark.parametrize("lead", ["", "Let me see.\n"])
+def test_a_result_that_a_model_makes_up_is_not_sent_and_it_is_asked_again(lead: str) -> None:
+    model = Told(f"{lead}<tool_response>\n28 °C\n</tool_response>\nIt is warm.", CALL_TEXT)
+    events = run(model, asked())
+    assert calls(events) == [("get_weather", {"city": "Oslo"})]
+    assert "28" not in said(events)
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert [one.code for one in finished.remarks] == ["written-result", "asked-again"]
+
+
+def test_prose_may_speak_of_the_tags_of_results() -> None:
+    text = "Results stand in `<tool_response>` tags."
+    assert said(run(Told(text), asked())) == text
+
+
+def test_a_small_model_is_reminded_of_its_tools_and_of_what_it_called_before() -> None:
+    call = Call(id="c1", name="get_weather", input={"city": "Oslo"})
+    once = (
+        Message("user", (TextPart("Oslo?"),)),
+        Message("assistant", (), calls=(call,)),
+        Message("tool", (TextPart("rain"),), call_id="c1"),
+    )
+    texts = [_user_texts(once), _user_texts((*once, *once[1:])), _user_texts((*once, *once))]
+    assert all("Use a tool if one fits" in one[0] for one in texts)
+    assert ["call again" in one[-1] for one in texts] == [False, True, False]
+    assert texts[1][:2] == texts[0]
+
+
+def _user_texts(messages: Sequence[Message]) -> list[str]:
+    model = Told("Fine.")
+    run(model, asked(messages=tuple(messages)))
+    (request,) = model.requests
+    return [
+        "".join(part.text for part in one.parts if isinstance(part, TextPart))
+        for one in request.messages
+        if one.role == "user"
+    ]
+
+
+@pytest.mark.parametrize(("count", "is_short"), [(2, False), (120, True)])
+def test_a_small_model_is_taught_by_signatures_where_the_tools_are_many(
+    count: int, is_short: bool
+) -> None:
+    model = Told("Fine.")
+    tools = tuple(ToolSpec(f"tool_{at}", READ.description, READ.parameters) for at in range(count))
+    run(model, asked(tools=tools))
+    (part,) = model.requests[0].messages[0].parts
+    assert isinstance(part, TextPart)
+    assert ("tool_1(path)" in part.text) is is_short

@@ -21,6 +21,8 @@ from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
 from callblocks.core.blocks import DocumentPart, ImagePart, Part, TextPart, text_of
 from callblocks.core.calls import Call
 from callblocks.core.errors import ModelError
@@ -37,7 +39,7 @@ from callblocks.models.model import (
 )
 from callblocks.models.openai.endpoint import EndpointSettings, check_is_text
 from callblocks.models.openai.endpoint_faults import Faults
-from callblocks.models.openai.known_servers import SERVERS, GrammarForm
+from callblocks.models.openai.known_servers import SERVERS, GrammarForm, server_of_owner
 from callblocks.models.openai.reply_reader import ReplyReader
 from callblocks.models.openai.reply_stream import HttpStream, ask
 from callblocks.models.prompt_formats import prompt_format
@@ -158,6 +160,19 @@ def grammar_form(settings: EndpointSettings) -> GrammarForm:
     return SERVERS[settings.server].grammar_form if settings.server in SERVERS else ""
 
 
+async def with_known_server(settings: EndpointSettings, stream: HttpStream) -> EndpointSettings:
+    """Return the settings with the known server behind a bare address, where its list tells it.
+
+    Only the settings of grammars are taken from it.
+    """
+    if settings.server or settings.grammar_field:
+        return settings
+    server = server_of_owner(await stream.owner())
+    if server is None:
+        return settings
+    return msgspec.structs.replace(settings, server=server.name, grammar_field=server.grammar_field)
+
+
 # Refused rather than dropped: a caller that asks for a grammar relies on the form of the reply.
 def _put_grammar(body: dict[str, Any], grammar: str, field: str, faults: Faults) -> None:
     if not field:
@@ -207,6 +222,7 @@ class ChatEndpoint:
         self._settings = settings
         self.stream = HttpStream(settings)
         self.context = settings.context
+        self._has_asked = False
         self._has_tools = False
         # A reply to a request with tools has come: its end says whether the server knows them.
         self.is_tried = settings.mode != "auto"
@@ -228,6 +244,13 @@ class ChatEndpoint:
     def grammar_form(self) -> GrammarForm:
         """Return how the server holds a reply to a form; "" if that is unknown."""
         return grammar_form(self._settings)
+
+    async def find_grammar_form(self) -> GrammarForm:
+        """Return it; for a bare address, ask the server once who it is."""
+        if not self._has_asked:
+            self._settings = await with_known_server(self._settings, self.stream)
+            self._has_asked = True
+        return self.grammar_form
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
@@ -364,6 +387,7 @@ class CompletionEndpoint:
         self._format = prompt_format(format)
         self.stream = HttpStream(settings)
         self.context = settings.context
+        self._has_asked = False
 
     def __repr__(self) -> str:
         return f"CompletionEndpoint({self._settings!r}, {self._format.name!r})"
@@ -377,6 +401,13 @@ class CompletionEndpoint:
     def grammar_form(self) -> GrammarForm:
         """Return how the server holds a reply to a form; "" if that is unknown."""
         return grammar_form(self._settings)
+
+    async def find_grammar_form(self) -> GrammarForm:
+        """Return it; for a bare address, ask the server once who it is."""
+        if not self._has_asked:
+            self._settings = await with_known_server(self._settings, self.stream)
+            self._has_asked = True
+        return self.grammar_form
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""

@@ -22,6 +22,7 @@ from callblocks.models.openai.endpoint_faults import Faults
 
 __all__ = (
     "ask_models",
+    "ask_owner",
     "check_host",
     "full_url",
     "list_models",
@@ -126,6 +127,28 @@ async def ask_models(
     client: httpx2.AsyncClient, settings: EndpointSettings, seconds: float = _SECONDS
 ) -> tuple[str, ...]:
     """Ask over an existing client; raise `ModelError` where there is no list."""
+    # A server may echo what it was sent: a name that contains a secret is dropped.
+    hide = Faults(settings).hide
+    return tuple(name for name, _ in await _listed(client, settings, seconds) if hide(name) == name)
+
+
+async def ask_owner(
+    client: httpx2.AsyncClient, settings: EndpointSettings, seconds: float = _SECONDS
+) -> str:
+    """Return who owns the model by the list of its server; "" where the list does not say it.
+
+    A model that is not in the list has the owner of all that are: llama.cpp answers to any name.
+    """
+    owners = dict(await _listed(client, settings, seconds))
+    if settings.model in owners:
+        return owners[settings.model]
+    return owners.popitem()[1] if len(set(owners.values())) == 1 else ""
+
+
+async def _listed(
+    client: httpx2.AsyncClient, settings: EndpointSettings, seconds: float
+) -> tuple[tuple[str, str], ...]:
+    """Ask for the list of models; return each with its owner."""
     faults = Faults(settings)
     try:
         async with asyncio.timeout(seconds):
@@ -143,9 +166,7 @@ async def ask_models(
     if response.status_code != 200:
         raise faults.status(response.status_code, body, response.headers.get("location", ""))
     try:
-        # A server may echo what it was sent: a name that contains a secret is dropped.
-        names = _names(msgspec.json.decode(body))
-        return tuple(name for name in names if faults.hide(name) == name)
+        return _rows(msgspec.json.decode(body))
     except (ValueError, RecursionError):
         raise faults.unreadable("no list of models", body.decode("utf-8", "replace")) from None
 
@@ -177,17 +198,23 @@ async def _body(response: httpx2.Response) -> bytes:
     return bytes(body)
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    """Return the names in a list of any known shape, each once; raise `ValueError` for any
-    other.
+def _rows(value: Any) -> tuple[tuple[str, str], ...]:
+    """Return the names in a list of any known shape, each once, with the owners; raise `ValueError`
+    for any other.
     """
     if isinstance(value, dict):
         given = cast("dict[str, Any]", value)
         value = next((given[key] for key in ("data", "models") if key in given), None)
     if not isinstance(value, list):
         raise ValueError("no list")
-    found = (_name(one) for one in cast("list[Any]", value))
-    return tuple(dict.fromkeys(name for name in found if name))
+    rows = [(_name(one), _owner(one)) for one in cast("list[Any]", value)]
+    # The first of a name counts.
+    return tuple({name: (name, owner) for name, owner in reversed(rows) if name}.values())[::-1]
+
+
+def _owner(entry: Any) -> str:
+    owner: Any = cast("dict[str, Any]", entry).get("owned_by") if isinstance(entry, dict) else ""
+    return owner if isinstance(owner, str) else ""
 
 
 def _name(entry: Any) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-__all__ = ("ANY_KEY", "SERVERS", "GrammarForm", "KnownServer", "server_at")
+__all__ = ("ANY_KEY", "SERVERS", "GrammarForm", "KnownServer", "server_at", "server_of_owner")
 
 # How a server holds a reply to a form: a GBNF grammar, a structural tag of xgrammar, a JSON Schema.
 GrammarForm: TypeAlias = Literal["", "gbnf", "structural_tag", "json_schema"]
@@ -33,7 +33,7 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
     `tokens_field` is the request field for the most tokens of a reply, `key_header` the header that
     takes the key as it is, and `headers` are sent with each request. `api` names what it speaks.
     `grammar_field` is the field for a GBNF grammar, and `grammar_form` the other form in which the
-    server holds replies.
+    server holds replies. `owner` is who owns its models, by its own list of them.
     """
 
     name: str
@@ -45,6 +45,7 @@ class KnownServer(msgspec.Struct, frozen=True, kw_only=True):
     tokens_field: str = "max_tokens"
     grammar_field: str = ""
     grammar_form: GrammarForm = ""
+    owner: str = ""
     api: str = "an OpenAI-compatible API"
     key_header: str = ""
     headers: dict[str, str] = {}
@@ -66,6 +67,7 @@ SERVERS: dict[str, KnownServer] = {
             start="ollama serve",
             get="ollama pull NAME",
             grammar_form="json_schema",
+            owner="library",
         ),
         KnownServer(
             name="llama.cpp",
@@ -74,6 +76,7 @@ SERVERS: dict[str, KnownServer] = {
             keys=(ANY_KEY, "LLAMA_API_KEY"),
             start="llama-server -m FILE.gguf --jinja",
             grammar_field="grammar",
+            owner="llamacpp",
         ),
         KnownServer(
             name="lmstudio",
@@ -82,6 +85,7 @@ SERVERS: dict[str, KnownServer] = {
             keys=(ANY_KEY,),
             start="lms server start",
             grammar_form="json_schema",
+            owner="organization_owner",
         ),
         KnownServer(
             name="vllm",
@@ -90,6 +94,7 @@ SERVERS: dict[str, KnownServer] = {
             keys=(ANY_KEY, "VLLM_API_KEY"),
             start="vllm serve NAME",
             grammar_field="structured_outputs.grammar",
+            owner="vllm",
         ),
         KnownServer(
             name="sglang",
@@ -98,6 +103,7 @@ SERVERS: dict[str, KnownServer] = {
             keys=(ANY_KEY,),
             start="python -m sglang.launch_server --model-path NAME",
             grammar_form="structural_tag",
+            owner="sglang",
         ),
         KnownServer(
             name="openai",
@@ -137,6 +143,11 @@ def server_at(base_url: str) -> KnownServer | None:
     port = urlsplit(base_url).port
     local = (one for one in SERVERS.values() if is_loopback(one.address))
     return next((one for one in local if urlsplit(one.address).port == port), None)
+
+
+def server_of_owner(owner: str) -> KnownServer | None:
+    """Return the server whose list says that it owns its models."""
+    return next((one for one in SERVERS.values() if owner and one.owner == owner), None)
 
 
 def _ollama_url(host: str) -> str:

@@ -27,6 +27,7 @@ from callblocks.models.openai.endpoint import EndpointSettings
 from callblocks.models.openai.endpoint_faults import Faults, is_model_unknown
 from callblocks.models.openai.http_client import (
     ask_models,
+    ask_owner,
     check_host,
     full_url,
     new_client,
@@ -286,6 +287,13 @@ class HttpStream:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+
+    async def owner(self) -> str:
+        """Return who owns the model by the server's list; "" where it has no list that says it."""
+        try:
+            return await ask_owner(await self._connected(), self.settings, _LIST_SECONDS)
+        except ModelError:
+            return ""
 
     async def _answer(self, path: str, content: bytes) -> httpx2.Response:
         """Return the first answer that is a reply. No byte of it was read, so retrying is safe."""

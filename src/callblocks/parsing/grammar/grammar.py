@@ -27,6 +27,9 @@ repeat, and the grammar writes the repetition:
     any      one or more    none or more
     required one or more    one or more
     one      one            one
+
+Without `prose` the text has nothing but calls, and a line break behind each: where a call is
+demanded, a model could otherwise write prose until it is cut.
 """
 
 from __future__ import annotations
@@ -46,7 +49,9 @@ from callblocks.parsing.grammar.expressions import (
     Ref,
     Repeat,
     Seq,
+    lit,
     many,
+    opt,
     repeat,
     seq,
     within,
@@ -71,9 +76,12 @@ class Grammar:
 
     `calls` is the number of calls that a text must have. `known` are all tools that a reader of the
     text knows, also those that this grammar does not allow: prose must not call them either.
+    `prose` says whether prose may stand around calls.
     """
 
-    def __init__(self, calls: Calls = "any", known: Sequence[ToolSpec] = ()) -> None:
+    def __init__(
+        self, calls: Calls = "any", known: Sequence[ToolSpec] = (), *, prose: bool = True
+    ) -> None:
         if calls not in get_args(Calls):
             raise CallerError(f"no calls={calls!r}; choose from: {', '.join(get_args(Calls))}")
         self.known = tuple(known)
@@ -83,6 +91,7 @@ class Grammar:
         # The markers that prose must not hold, and the rule of a block, if `text` made the root.
         self.blocks: tuple[tuple[str, ...], Expr] | None = None
         self.calls: Calls = calls
+        self.prose = prose
         # The spelling of JSON's three words; Python's dialects change it.
         self.words = {"true": "true", "false": "false", "null": "null"}
         self._rules: dict[str, Expr | None] = {}
@@ -136,6 +145,9 @@ class Grammar:
 
     def text(self, markers: Sequence[str], block: Expr) -> None:
         """Add the rule `root`: blocks with prose around them that holds none of the markers."""
+        if not self.prose:
+            self.rule("root", self.repeated(seq(block, opt(lit("\n")))))
+            return
         prose = self.rule("prose", without(markers))
         self.rule("root", seq(prose, self.repeated(seq(block, prose))))
         self.blocks = (tuple(markers), block)
