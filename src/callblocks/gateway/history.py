@@ -34,9 +34,8 @@ from callblocks.core.json_values import json_text
 from callblocks.core.specs import ToolSpec
 from callblocks.dialects import dialects
 from callblocks.dialects.families import is_small
-from callblocks.gateway.demand import Hold
 from callblocks.gateway.exchange import GatewayRequest
-from callblocks.gateway.upstreams import Upstream
+from callblocks.gateway.upstreams import Hold, Upstream
 from callblocks.models.model import Message, Request, Role, UsedMode, context_of
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
@@ -283,11 +282,11 @@ class _TextWriter:
 # Reading a long result for what acts in it takes milliseconds, and a client sends all earlier
 # results again with each request.
 @lru_cache(maxsize=4096)
-def _neutral_text(text: str, dialect: str, tools: _Tools) -> str:
+def _neutral_text(text: str, dialect: str, tools: _DeclaredTools) -> str:
     return _neutral(dialect, tools)(text)
 
 
-def _shown_value(value: dict[str, Any], dialect: str, tools: _Tools) -> Any:
+def _shown_value(value: dict[str, Any], dialect: str, tools: _DeclaredTools) -> Any:
     return _neutral(dialect, tools).input(value)
 
 
@@ -413,7 +412,7 @@ class _NativeWriter:
 # --- Parts of both modes ---
 
 
-class _Tools(tuple[ToolSpec, ...]):
+class _DeclaredTools(tuple[ToolSpec, ...]):
     """Tools as a key of caches, hashed by their names.
 
     Equal tools are one object (`_interned`), so two keys are compared by identity.
@@ -427,20 +426,20 @@ class _Tools(tuple[ToolSpec, ...]):
 
 # Clients send the same tools with each request. The key is their text: two clients may have tools
 # of the same names.
-def _interned(tools: tuple[ToolSpec, ...]) -> _Tools:
-    if isinstance(tools, _Tools):
+def _interned(tools: tuple[ToolSpec, ...]) -> _DeclaredTools:
+    if isinstance(tools, _DeclaredTools):
         return tools
     key = json.dumps([[one.name, one.description, one.parameters] for one in tools], default=repr)
     known = _KNOWN_TOOLS.get(key)
     if known is None:
         if len(_KNOWN_TOOLS) >= _MOST_TOOLS:
             _KNOWN_TOOLS.clear()
-        known = _KNOWN_TOOLS[key] = _Tools(tools)
+        known = _KNOWN_TOOLS[key] = _DeclaredTools(tools)
     return known
 
 
 _MOST_TOOLS = 256
-_KNOWN_TOOLS: dict[str, _Tools] = {}
+_KNOWN_TOOLS: dict[str, _DeclaredTools] = {}
 
 
 def _split_system(known: Sequence[Message]) -> tuple[list[str], Sequence[Message]]:
@@ -515,12 +514,12 @@ def is_compact(upstream: Upstream) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _taught(dialect: str, tools: _Tools, compact: bool) -> str:
+def _taught(dialect: str, tools: _DeclaredTools, compact: bool) -> str:
     return dialects[dialect].teach(tuple(tools), compact=compact)
 
 
 @lru_cache(maxsize=64)
-def _neutral(dialect: str, tools: _Tools) -> Neutral:
+def _neutral(dialect: str, tools: _DeclaredTools) -> Neutral:
     return Neutral(tuple(tools), [dialects[dialect]])
 
 

@@ -13,11 +13,10 @@ from urllib.parse import parse_qs
 import msgspec
 import pytest
 
-from callblocks.gateway import discovery
+from callblocks.gateway import server
 from callblocks.gateway.config import GatewayConfig
-from callblocks.gateway.discovery import config_of_found, discover
 from callblocks.gateway.explain import playground_link, wire_of_body
-from callblocks.gateway.ready_lines import ready_lines
+from callblocks.gateway.server import config_of_found, discover, ready_lines
 from support.command import run
 from support.model_server import ModelServer
 
@@ -41,7 +40,7 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Two servers that run; at the ports of all others nobody listens."""
     with ModelServer(models=("qwen3", "nomic-embed-text")) as ollama, ModelServer() as silent:
         found = {
-            name: msgspec.structs.replace(discovery.SERVERS[name], address=address)
+            name: msgspec.structs.replace(server.SERVERS[name], address=address)
             for name, address in (
                 ("ollama", ollama.url),
                 ("vllm", silent.url),
@@ -50,7 +49,7 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> Any:
         }
         monkeypatch.setattr("callblocks.models.openai.known_servers.SERVERS", found)
         monkeypatch.setattr("callblocks.models.open_model.SERVERS", found)
-        monkeypatch.setattr("callblocks.gateway.discovery.SERVERS", found)
+        monkeypatch.setattr("callblocks.gateway.server.SERVERS", found)
         monkeypatch.delenv("OLLAMA_HOST", raising=False)
         yield ollama
 
@@ -67,7 +66,7 @@ def test_models_for_embeddings_are_not_offered(servers: ModelServer) -> None:
 
 
 def test_where_nothing_runs_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callblocks.gateway.discovery.discover", list)
+    monkeypatch.setattr("callblocks.gateway.server.discover", list)
     result = run("proxy")
     assert result.exit_code == 2
     for words in ("ollama (http://127.0.0.1:11434/v1)", "lmstudio", "--model scripted"):

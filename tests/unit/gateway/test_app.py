@@ -15,7 +15,7 @@ from callblocks.core.errors import CallerError
 from callblocks.gateway.app import AppSettings
 from callblocks.gateway.config import GatewayConfig, parse_gateway, read_gateway
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.serving import ServeSettings, bind, check_address
+from callblocks.gateway.server import ServeSettings, bind, check_address
 from support.gateways import RunningGateway, asking, events_of, running_gateway
 from support.model_server import ModelServer, chat_events
 

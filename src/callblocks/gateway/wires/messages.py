@@ -38,8 +38,9 @@ from callblocks.gateway.exchange import (
     ReplyHead,
     ToolChoice,
 )
-from callblocks.gateway.wires.fields import Fields, as_fields, request_fields
 from callblocks.gateway.wires.parts import (
+    Fields,
+    as_fields,
     choice_of,
     estimate_tokens,
     failed_parts,
@@ -47,6 +48,7 @@ from callblocks.gateway.wires.parts import (
     media_of,
     media_of_base64,
     read_input,
+    request_fields,
     text_parts,
     tool_spec,
 )

@@ -31,13 +31,14 @@ from callblocks.gateway.exchange import (
     ReplyEvent,
     ReplyHead,
 )
-from callblocks.gateway.wires.fields import Fields, request_fields
 from callblocks.gateway.wires.models_list import ListedModel
 from callblocks.gateway.wires.parts import (
+    Fields,
     link_results,
     media_of,
     media_of_base64,
     read_input,
+    request_fields,
     text_parts,
     tool_spec,
 )

@@ -3,12 +3,22 @@
 fold(request, events)      the whole reply: texts, reasoning and calls as they came
 data_line(value)           one server-sent event without a name
 named_line(value)          one with `event:`, by its `type`
+
+The protocol of a wire: reading requests, writing replies and faults.
+
+request = wire.read(body, headers)              GatewayFault where it cannot be read
+writer = wire.writer(request, head)
+writer.begin(); writer.write(event) …; writer.fail(fault)
+wire.whole(request, head, events)               the body of a reply that is not streamed
+wire.fault(fault)                               the body of an error
+
+Errors as OpenAI's APIs write them: chat, responses, completions and models share them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -16,11 +26,14 @@ from callblocks.core.calls import Call
 from callblocks.core.events import CallInput, CallReady, CallStarted, Reasoning, Text
 from callblocks.core.json_values import plain
 from callblocks.gateway.exchange import (
+    FaultKind,
     Finished,
     FinishReason,
+    GatewayFault,
     GatewayRequest,
     Remark,
     ReplyEvent,
+    ReplyHead,
 )
 from callblocks.gateway.wires.parts import input_text
 
@@ -28,15 +41,67 @@ __all__ = (
     "CallItem",
     "Item",
     "Reply",
+    "StreamWriter",
     "TextItem",
+    "Wire",
     "data_line",
     "fold",
     "json_bytes",
     "last_input",
     "named_line",
+    "openai_error",
+    "openai_error_code",
     "reason_of",
     "remark_rows",
 )
+
+
+class StreamWriter(Protocol):
+    """Writes one streamed reply. Each method returns whole events as bytes, perhaps none."""
+
+    def begin(self) -> bytes:
+        """Return what stands before the first event."""
+        ...
+
+    def write(self, event: ReplyEvent) -> bytes:
+        """Return what an event becomes; `Finished` ends the stream."""
+        ...
+
+    def fail(self, fault: GatewayFault) -> bytes:
+        """Return what ends a stream that has begun and cannot go on."""
+        ...
+
+    def keep_alive(self) -> bytes:
+        """Return what may be sent while nothing comes, and changes nothing for any client."""
+        ...
+
+
+class Wire(Protocol):
+    """A protocol of clients."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def media_type(self) -> str:
+        """Return the media type of a stream."""
+        ...
+
+    def read(self, body: Any, headers: Mapping[str, str]) -> GatewayRequest:
+        """Read a decoded JSON body; raise `GatewayFault` (`invalid_request`) with the field."""
+        ...
+
+    def writer(self, request: GatewayRequest, head: ReplyHead) -> StreamWriter: ...
+
+    def whole(
+        self, request: GatewayRequest, head: ReplyHead, events: Iterable[ReplyEvent]
+    ) -> dict[str, Any]:
+        """Return the body of a reply that is not streamed."""
+        ...
+
+    def fault(self, fault: GatewayFault) -> dict[str, Any]:
+        """Return the body of an error."""
+        ...
 
 
 class TextItem(msgspec.Struct):
@@ -150,3 +215,31 @@ def data_line(value: Any) -> bytes:
 def named_line(value: dict[str, Any]) -> bytes:
     """Return a server-sent event that is named by its `type`."""
     return b"event: " + value["type"].encode() + b"\ndata: " + json_bytes(value) + b"\n\n"
+
+
+# Type and code by kind; a fault's own code comes first.
+_ERRORS: dict[FaultKind, tuple[str, str | None]] = {
+    "invalid_request": ("invalid_request_error", None),
+    "authentication": ("authentication_error", "invalid_api_key"),
+    "permission": ("permission_error", None),
+    "not_found": ("invalid_request_error", "model_not_found"),
+    "too_large": ("invalid_request_error", "request_too_large"),
+    "rate_limit": ("rate_limit_error", "rate_limit_exceeded"),
+    "internal": ("server_error", "internal_error"),
+    "upstream": ("server_error", "upstream_error"),
+    "overloaded": ("server_error", "server_is_overloaded"),
+    "timeout": ("server_error", "timeout"),
+}
+
+
+def openai_error(fault: GatewayFault) -> dict[str, Any]:
+    """Return the body of an error."""
+    kind, _ = _ERRORS[fault.kind]
+    code = openai_error_code(fault)
+    error = {"message": fault.message, "type": kind, "param": fault.field or None, "code": code}
+    return {"error": error}
+
+
+def openai_error_code(fault: GatewayFault) -> str | None:
+    """Return the code of an error; `None` where there is none but its type."""
+    return fault.code or _ERRORS[fault.kind][1]
