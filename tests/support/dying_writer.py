@@ -28,7 +28,7 @@ from callblocks.core.calls import Call
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.runtime import RunLimits
 from callblocks.timeline.artifacts import artifacts as kept_files
-from callblocks.timeline.log import postgres_writer, sqlite_store
+from callblocks.timeline.log import postgres_store, sqlite_store
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.verify import artifact_of
@@ -256,7 +256,7 @@ def _lay(trap: _Trap) -> None:
 
     deadly = SimpleNamespace(**{**vars(os), "write": write, "rename": rename})
     setattr(kept_files, "os", deadly)  # noqa: B010 a module is no place to assign to
-    for module in (sqlite_store, postgres_writer):
+    for module in (sqlite_store, postgres_store):
         connect: Any = module.connect
         setattr(module, "connect", _deadly_connect(connect, trap))  # noqa: B010 as above
 

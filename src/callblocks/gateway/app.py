@@ -57,14 +57,15 @@ from callblocks.gateway.operation import METRICS_TYPE, Client, Operation
 from callblocks.gateway.pool import Backend, Route
 from callblocks.gateway.upstreams import Upstream
 from callblocks.gateway.wires.messages import MessagesWire
-from callblocks.gateway.wires.models_list import (
+from callblocks.gateway.wires.ollama import VERSION, show, tags
+from callblocks.gateway.wires.reply import (
     ListedModel,
+    StreamWriter,
+    Wire,
     anthropic_model,
     list_models,
     openai_model,
 )
-from callblocks.gateway.wires.ollama import VERSION, show, tags
-from callblocks.gateway.wires.reply import StreamWriter, Wire
 from callblocks.models.openai.endpoints import ChatEndpoint, CompletionEndpoint
 
 __all__ = (

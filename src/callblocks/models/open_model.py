@@ -168,7 +168,7 @@ def _endpoint(spec: str, settings: EndpointSettings | None) -> Model:
     if spec.startswith("completion:"):
         return CompletionEndpoint(located, _split_format(spec)[0])
     if located.server == _ANTHROPIC:
-        from callblocks.models.anthropic.messages import MessagesEndpoint
+        from callblocks.models.anthropic_messages import MessagesEndpoint
 
         return MessagesEndpoint(located)
     return ChatEndpoint(located)

@@ -34,8 +34,7 @@ from callblocks.core.specs import ToolSpecs
 from callblocks.core.text import brief
 from callblocks.guard.files.origins import Origins
 from callblocks.guard.files.root import CallFiles, in_call
-from callblocks.guard.workers.budgets import Budget, Budgets, TellPlace
-from callblocks.guard.workers.threads import run_in_thread
+from callblocks.guard.workers.threads import Budget, Budgets, TellPlace, run_in_thread
 from callblocks.guard.workers.worker import run_isolated
 from callblocks.policy.policy import Policy, path_refusal, redirect_refusal
 from callblocks.policy.rules import ContainedTaint, taint_by

@@ -31,7 +31,6 @@ from callblocks.gateway.exchange import (
     ReplyEvent,
     ReplyHead,
 )
-from callblocks.gateway.wires.models_list import ListedModel
 from callblocks.gateway.wires.parts import (
     Fields,
     link_results,
@@ -42,7 +41,7 @@ from callblocks.gateway.wires.parts import (
     text_parts,
     tool_spec,
 )
-from callblocks.gateway.wires.reply import fold, json_bytes, remark_rows
+from callblocks.gateway.wires.reply import ListedModel, fold, json_bytes, remark_rows
 from callblocks.models.model import Message
 
 __all__ = ("VERSION", "OllamaWire", "OllamaWriter", "show", "tags")
