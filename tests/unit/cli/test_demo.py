@@ -20,8 +20,8 @@ import pytest
 from click.testing import Result
 
 from callblocks.cli.chat.chat_setup import OFFICE_SCRIPTS
+from callblocks.cli.chat.demo_folder import DemoPlace
 from callblocks.cli.commands import demo
-from callblocks.cli.commands.demo import DemoPlace
 from callblocks.guard.files.root import Root
 from callblocks.models.script import ScriptFolder
 from callblocks.parser import parse
@@ -162,7 +162,7 @@ def test_the_program_of_the_sample_makes_a_table_and_a_pdf(tmp_path: Path) -> No
 
 
 def test_every_call_of_its_scripts_fits_a_tool(tmp_path: Path) -> None:
-    from callblocks.cli.commands.demo import demo_tools
+    from callblocks.cli.chat.demo_folder import demo_tools
 
     with Root(tmp_path) as root:
         tools = standard_tools(root) | demo_tools(root)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from callblocks.cli.chat.chat_setup import ChatModels, ChatSetup
-from callblocks.cli.commands.models import Trial, _trial_rows
+from callblocks.cli.chat.model_trial import Trial
+from callblocks.cli.commands.models import _trial_rows
 from callblocks.core.errors import CallerError
 from callblocks.models.openai.known_servers import SERVERS
 from callblocks.views.rows import plain

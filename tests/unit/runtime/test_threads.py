@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from callblocks.guard.workers import threads
-from callblocks.guard.workers.budgets import CallAbandoned, run_in_thread
+from callblocks.guard.workers.threads import CallAbandoned, run_in_thread
 
 
 def run_to_end(function: Callable[[], Any]) -> Any:

@@ -22,7 +22,7 @@ from callblocks.guard.files.root import (
     is_hidden,
     take_pin,
 )
-from callblocks.guard.workers.budgets import run_in_thread
+from callblocks.guard.workers.threads import run_in_thread
 from support.roots import OPENERS, code_of, each_opener, open_files
 
 

@@ -11,7 +11,7 @@ import httpcore2
 import pytest
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.net.client import Guard, resolve
+from callblocks.guard.net.net_guard import Guard, resolve
 from support.sites import PUBLIC, SECOND, Net, Site, ok
 
 

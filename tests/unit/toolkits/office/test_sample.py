@@ -10,7 +10,10 @@ from typing import Any
 
 import icalendar
 import pytest
-from callblocks.toolkits.office.sample.sample_office import (
+
+from callblocks.core.errors import CallerError
+from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.sample_office import (
     ZONE,
     calendars,
     files,
@@ -18,9 +21,6 @@ from callblocks.toolkits.office.sample.sample_office import (
     mails,
     task_lists,
 )
-
-from callblocks.core.errors import CallerError
-from callblocks.toolkits.office.local.office import LocalOffice
 from support.sample_offices import copy_office
 
 
