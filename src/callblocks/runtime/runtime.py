@@ -10,6 +10,7 @@ Every call gets exactly one outcome, whatever happens to it. Without a policy no
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import hashlib
 import inspect
 import json
@@ -33,7 +34,7 @@ from callblocks.core.redaction import redact, without_secrets
 from callblocks.core.specs import ToolSpecs
 from callblocks.core.text import brief
 from callblocks.guard.files.origins import Origins
-from callblocks.guard.files.root import CallFiles, in_call
+from callblocks.guard.files.root import CALL_FILES, CallFiles
 from callblocks.guard.workers.threads import Budget, Budgets, TellPlace, run_in_thread
 from callblocks.guard.workers.worker import run_isolated
 from callblocks.policy.policy import Policy, path_refusal, redirect_refusal
@@ -59,7 +60,7 @@ from callblocks.tools.output import (
     words_of,
 )
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Context, Keep, Tool, running_as
+from callblocks.tools.tool import RUNNING_CALL, Context, Keep, Tool
 
 __all__ = (
     "RunLimits",
@@ -141,11 +142,13 @@ async def invoke(
 
     `files` are those of the call, so that its paths lead to what was judged.
     """
-    # Context variables are copied when a task or thread is created, so setting them around `begin`
-    # suffices; the caller's own context stays unchanged.
+    # The task or thread that `begin` starts copies the context in which it is created: one of this
+    # call alone, so that the caller's own stays unchanged.
     begin = _starter(tool, values, context)
-    with running_as(context), in_call(files or CallFiles()):
-        task = begin()
+    scope = contextvars.copy_context()
+    scope.run(RUNNING_CALL.set, context)
+    scope.run(CALL_FILES.set, files or CallFiles())
+    task = scope.run(begin)
     try:
         if await turn.wait(task, seconds):
             return _result(task)
