@@ -17,7 +17,7 @@ import json
 import os
 import time
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -35,7 +35,14 @@ from callblocks.core.specs import ToolSpecs
 from callblocks.core.text import brief
 from callblocks.guard.files.origins import Origins
 from callblocks.guard.files.root import CALL_FILES, CallFiles
-from callblocks.guard.workers.threads import Budget, Budgets, TellPlace, run_in_thread
+from callblocks.guard.workers.threads import (
+    Budget,
+    Budgets,
+    TellPlace,
+    contained,
+    run_in_thread,
+    run_to_end,
+)
 from callblocks.guard.workers.worker import run_isolated
 from callblocks.policy.policy import Policy, path_refusal, redirect_refusal
 from callblocks.policy.rules import ContainedTaint, taint_by
@@ -176,19 +183,8 @@ def _starter(
         return lambda: asyncio.ensure_future(run_isolated(tool, values))
     given = values if tool.context is None else {**values, tool.context: context}
     if inspect.iscoroutinefunction(function):
-        return lambda: asyncio.ensure_future(_contained(lambda: function(**given)))
-    return partial(run_in_thread, lambda: _finished(function(**given)))
-
-
-async def _contained(begin: Callable[[], Awaitable[Any]]) -> Any:
-    """Await some work; turn an exception that would end the program into a failure of this call."""
-    try:
-        return await begin()
-    except (Exception, asyncio.CancelledError):
-        raise
-    except BaseException as error:  # `SystemExit` and the like, also of a tool's own kind
-        words = f"the tool tried to end the program: {type(error).__name__}"
-        raise ToolError("tool_error", words) from error
+        return lambda: asyncio.ensure_future(contained(lambda: function(**given)))
+    return partial(run_in_thread, partial(run_to_end, function, given))
 
 
 def _result(task: asyncio.Future[Any]) -> Any:
@@ -196,13 +192,6 @@ def _result(task: asyncio.Future[Any]) -> Any:
     if task.cancelled():
         raise ToolError("tool_error", "the tool gave itself up")
     return task.result()
-
-
-def _finished(value: Any) -> Any:
-    """Run an awaitable returned by a sync tool to completion, in the worker thread that
-    created it.
-    """
-    return asyncio.run(_contained(lambda: value)) if inspect.isawaitable(value) else value
 
 
 async def _end(task: asyncio.Future[Any]) -> None:

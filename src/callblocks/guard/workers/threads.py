@@ -39,9 +39,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import ctypes
+import inspect
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from os import sched_yield
 from queue import SimpleQueue
@@ -50,13 +51,17 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from callblocks.core.errors import ToolError
+
 __all__ = (
     "Budget",
     "BudgetFull",
     "Budgets",
     "CallAbandoned",
     "TellPlace",
+    "contained",
     "run_in_thread",
+    "run_to_end",
 )
 
 # Seconds for which the loop itself waits for a function.
@@ -79,6 +84,25 @@ def run_in_thread(function: Callable[[], Any]) -> asyncio.Future[Any]:
     worker.jobs.put(job)
     job.wait_a_moment()
     return job.answer
+
+
+def run_to_end(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """Call a function of a tool in a worker thread; an awaitable that it returns is run to
+    completion there, in the thread that created it.
+    """
+    value = function(**given)
+    return asyncio.run(contained(lambda: value)) if inspect.isawaitable(value) else value
+
+
+async def contained(begin: Callable[[], Awaitable[Any]]) -> Any:
+    """Await some work; turn an exception that would end the program into a failure of this call."""
+    try:
+        return await begin()
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # `SystemExit` and the like, also of a tool's own kind
+        words = f"the tool tried to end the program: {type(error).__name__}"
+        raise ToolError("tool_error", words) from error
 
 
 class _Job:
