@@ -25,6 +25,7 @@ import msgspec
 
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.calls import Call
+from callblocks.guard.files import replace_file
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.runtime import RunLimits
 from callblocks.timeline.artifacts import artifacts as kept_files
@@ -254,8 +255,10 @@ def _lay(trap: _Trap) -> None:
         os.rename(*names, **folders)
         trap.spring("artifact with its name")
 
-    deadly = SimpleNamespace(**{**vars(os), "write": write, "rename": rename})
-    setattr(kept_files, "os", deadly)  # noqa: B010 a module is no place to assign to
+    renaming = SimpleNamespace(**{**vars(os), "rename": rename})
+    writing = SimpleNamespace(**{**vars(os), "write": write})
+    setattr(kept_files, "os", renaming)  # noqa: B010 a module is no place to assign to
+    setattr(replace_file, "os", writing)  # noqa: B010 as above
     for module in (sqlite_store, postgres_store):
         connect: Any = module.connect
         setattr(module, "connect", _deadly_connect(connect, trap))  # noqa: B010 as above

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 import webbrowser
 from collections.abc import Callable, Collection, Iterable
@@ -38,6 +37,7 @@ from google_auth_oauthlib.flow import InstalledAppFlow, WSGITimeoutError
 from oauthlib.oauth2 import OAuth2Error
 
 from callblocks.core.errors import CallerError, ToolError
+from callblocks.guard.files.replace_file import replace_private
 from callblocks.toolkits.office.backend import Json
 from callblocks.toolkits.office.google.google_faults import CONNECT
 from callblocks.toolkits.office.google.google_service import Service
@@ -129,19 +129,7 @@ def read_token(file: Path) -> Token:
 def write_token(file: Path, token: Token) -> None:
     """Write the file atomically with mode 0600."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # In the same folder, because a rename is atomic only within one file system. O_EXCL with mode
-    # 0600: the secret is never in a file that others can read, not even for a moment.
-    new = file.with_name(f".{file.name}.{secrets.token_hex(6)}")
-    opened = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    try:
-        with os.fdopen(opened, "wb") as stream:
-            stream.write(msgspec.json.format(msgspec.json.encode(token), indent=2) + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(new, file)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
+    replace_private(file, msgspec.json.format(msgspec.json.encode(token), indent=2) + b"\n")
 
 
 def signed_out(why: str) -> ToolError:
