@@ -58,7 +58,7 @@ from callblocks.gateway.pool import Backend, Route
 from callblocks.gateway.upstreams import Upstream
 from callblocks.gateway.wires.messages import MessagesWire
 from callblocks.gateway.wires.ollama import VERSION, show, tags
-from callblocks.gateway.wires.reply import (
+from callblocks.gateway.wires.reply_items import (
     ListedModel,
     StreamWriter,
     Wire,

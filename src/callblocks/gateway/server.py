@@ -40,7 +40,7 @@ from callblocks.gateway.operation import Operation
 from callblocks.gateway.wires.chat import ChatWire
 from callblocks.gateway.wires.messages import MessagesWire
 from callblocks.gateway.wires.ollama import OllamaWire
-from callblocks.gateway.wires.reply import Wire
+from callblocks.gateway.wires.reply_items import Wire
 from callblocks.gateway.wires.responses import ResponsesWire
 from callblocks.models.open_model import locate
 from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url

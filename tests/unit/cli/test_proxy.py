@@ -15,7 +15,7 @@ import pytest
 
 from callblocks.gateway import server
 from callblocks.gateway.config import GatewayConfig
-from callblocks.gateway.explain import playground_link, wire_of_body
+from callblocks.gateway.explanation import playground_link, wire_of_body
 from callblocks.gateway.server import config_of_found, discover, ready_lines
 from support.command import run
 from support.model_server import ModelServer

@@ -258,7 +258,7 @@ def _shown(address: str) -> str:
 def _explain(operation: Operation, path: Path, reply: Path | None) -> None:
     import asyncio
 
-    from callblocks.gateway.explain import explain
+    from callblocks.gateway.explanation import explain
     from callblocks.gateway.server import all_wires
 
     text = reply.read_text("utf-8", "replace") if reply else None

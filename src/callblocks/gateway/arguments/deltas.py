@@ -23,7 +23,7 @@ from callblocks.dialects import dialects
 from callblocks.gateway.arguments.json_notation import BraceReader, JsonReader, QuotedJsonReader
 from callblocks.gateway.arguments.python_notation import PythonReader
 from callblocks.gateway.arguments.reader import MOST, JsonOutput, PlainOutput, Reader
-from callblocks.gateway.arguments.tags import ElementReader, TagReader
+from callblocks.gateway.arguments.tag_notation import ElementReader, TagReader
 from callblocks.gateway.arguments.yaml_notation import YamlReader
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.readers.announce import BadBody

@@ -51,7 +51,7 @@ from callblocks.gateway.wires.parts import (
     text_parts,
     tool_spec,
 )
-from callblocks.gateway.wires.reply import (
+from callblocks.gateway.wires.reply_items import (
     CallItem,
     data_line,
     fold,

@@ -41,7 +41,7 @@ from callblocks.gateway.wires.parts import (
     text_parts,
     tool_spec,
 )
-from callblocks.gateway.wires.reply import ListedModel, fold, json_bytes, remark_rows
+from callblocks.gateway.wires.reply_items import ListedModel, fold, json_bytes, remark_rows
 from callblocks.models.model import Message
 
 __all__ = ("VERSION", "OllamaWire", "OllamaWriter", "show", "tags")

@@ -51,7 +51,7 @@ from callblocks.gateway.wires.parts import (
     text_parts,
     tool_spec,
 )
-from callblocks.gateway.wires.reply import openai_error
+from callblocks.gateway.wires.reply_items import openai_error
 from callblocks.gateway.wires.responses_writer import ItemStore, ResponsesWriter
 from callblocks.models.model import Message, Role
 

@@ -20,7 +20,12 @@ from callblocks.gateway.exchange import (
     ReplyEvent,
     ReplyHead,
 )
-from callblocks.gateway.wires.reply import last_input, named_line, openai_error_code, reason_of
+from callblocks.gateway.wires.reply_items import (
+    last_input,
+    named_line,
+    openai_error_code,
+    reason_of,
+)
 from callblocks.models.model import Usage
 
 __all__ = ("ItemStore", "ResponsesWriter")

@@ -23,7 +23,7 @@ from callblocks.gateway.exchange import (
 from callblocks.gateway.wires.chat import ChatWire
 from callblocks.gateway.wires.messages import MessagesWire
 from callblocks.gateway.wires.ollama import OllamaWire, show, tags
-from callblocks.gateway.wires.reply import ListedModel, list_models
+from callblocks.gateway.wires.reply_items import ListedModel, list_models
 from callblocks.gateway.wires.responses import ResponsesWire
 from callblocks.gateway.wires.responses_writer import ItemStore
 from callblocks.models.model import Message
