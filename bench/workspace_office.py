@@ -16,7 +16,7 @@ import msgspec
 from callblocks.toolkits.office.local.database import database
 from callblocks.toolkits.office.local.sheet_file import SheetTables, make_sheet_file
 from callblocks.toolkits.office.local.tasks import TaskFile, now
-from callblocks.toolkits.office.sample.sample_office import lay_office
+from callblocks.toolkits.office.sample_office import lay_office
 from callblocks.toolkits.office.tools.cells import Cell
 
 __all__ = ("WORDS", "Sizes", "fill_office")

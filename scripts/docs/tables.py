@@ -45,6 +45,7 @@ from test_helpers import support_table
 
 import callblocks
 from callblocks import Limits, dialects
+from callblocks.cli.commands.dialects import abilities
 from callblocks.cli.options.tool_setup import SAMPLE_TOOLS
 from callblocks.core import errors
 from callblocks.core.blocks import TYPES
@@ -52,7 +53,6 @@ from callblocks.core.events import Event
 from callblocks.core.specs import CATALOGUE
 from callblocks.parsing.engine.ids import GENERAL_CODES
 from callblocks.timeline.timeline import TIMELINE_CODES
-from callblocks.views.terminal.dialect_table import abilities
 
 __all__ = ("TABLES",)
 

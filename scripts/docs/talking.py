@@ -9,7 +9,7 @@ from typing import Any, get_args
 import msgspec
 from markdown import about, amount, code, drawing, spaced, table
 
-from callblocks.cli.chat.chat_input import COMMANDS
+from callblocks.cli.chat.chat_screen import COMMANDS
 from callblocks.core.turn_events import TurnEvent
 from callblocks.models import open_model as opening
 from callblocks.models import prompt_formats

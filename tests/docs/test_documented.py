@@ -13,7 +13,7 @@ import pytest
 
 import callblocks
 from callblocks import Parser, dialects
-from callblocks.cli.chat.chat_input import COMMANDS as CHAT_COMMANDS
+from callblocks.cli.chat.chat_screen import COMMANDS as CHAT_COMMANDS
 from callblocks.cli.main import cli
 from callblocks.core import errors
 from callblocks.core.blocks import TYPES

@@ -515,14 +515,14 @@ def test_a_file_swapped_for_a_link_is_never_followed_out(world: World, opener: O
 def test_a_link_put_in_place_of_the_file_during_a_write_is_replaced_not_followed(
     world: World, opener: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill = replacing._fill
+    fill = replacing.fill
 
     def plant(new: int, content: bytes) -> None:
         (world.root / "notes/a.md").unlink()
         os.symlink("../../outside/secret", world.root / "notes/a.md")
         fill(new, content)
 
-    monkeypatch.setattr(replacing, "_fill", plant)
+    monkeypatch.setattr(replacing, "fill", plant)
     before = surroundings(world)
     with Root(world.root, opener=opener) as root:
         root.write("notes/a.md", b"new")

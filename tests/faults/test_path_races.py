@@ -23,13 +23,13 @@ from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
-from callblocks.policy.rules import PATHS, Rule
+from callblocks.policy.rules import Rule
 from callblocks.runtime.gate import Approving
 from callblocks.runtime.judgement import Began, Progress
 from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.standard import standard_tools
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Tool
+from callblocks.tools.tool import PATHS, Tool
 from support.approvers import YES, Person
 from support.sample_offices import copy_office
 from support.tool_runtime import call, run, run_one

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from callblocks.core.turn_events import CallEnded, CallTold, TurnEvent
-from callblocks.guard.workers.budgets import Budgets
+from callblocks.guard.workers.threads import Budgets
 from callblocks.session.host import Host
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

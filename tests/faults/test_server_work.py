@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from callblocks.guard.workers.worker import Worker
-from callblocks.server import cpu_work
+from callblocks.server import service
 from support.chat_server import Running, running_server
 
 _TESTS = str(Path(__file__).parents[1])
@@ -42,7 +42,7 @@ class Hanging:
 @pytest.fixture
 def hanging(monkeypatch: pytest.MonkeyPatch) -> Hanging:
     processes = Hanging(1)
-    monkeypatch.setattr(cpu_work, "Worker", processes)
+    monkeypatch.setattr(service, "Worker", processes)
     return processes
 
 

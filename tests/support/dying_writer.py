@@ -25,10 +25,11 @@ import msgspec
 
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.calls import Call
+from callblocks.guard.files import replace_file
 from callblocks.runtime.journal import Journal
 from callblocks.runtime.runtime import RunLimits
 from callblocks.timeline.artifacts import artifacts as kept_files
-from callblocks.timeline.log import postgres_writer, sqlite_store
+from callblocks.timeline.log import postgres_store, sqlite_store
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.verify import artifact_of
@@ -254,9 +255,11 @@ def _lay(trap: _Trap) -> None:
         os.rename(*names, **folders)
         trap.spring("artifact with its name")
 
-    deadly = SimpleNamespace(**{**vars(os), "write": write, "rename": rename})
-    setattr(kept_files, "os", deadly)  # noqa: B010 a module is no place to assign to
-    for module in (sqlite_store, postgres_writer):
+    renaming = SimpleNamespace(**{**vars(os), "rename": rename})
+    writing = SimpleNamespace(**{**vars(os), "write": write})
+    setattr(kept_files, "os", renaming)  # noqa: B010 a module is no place to assign to
+    setattr(replace_file, "os", writing)  # noqa: B010 as above
+    for module in (sqlite_store, postgres_store):
         connect: Any = module.connect
         setattr(module, "connect", _deadly_connect(connect, trap))  # noqa: B010 as above
 

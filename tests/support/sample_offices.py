@@ -7,7 +7,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from callblocks.toolkits.office.sample.sample_office import lay_office
+from callblocks.toolkits.office.sample_office import lay_office
 
 __all__ = ("copy_office",)
 

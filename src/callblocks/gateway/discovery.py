@@ -19,7 +19,7 @@ import msgspec
 from callblocks.core.errors import ModelError
 from callblocks.gateway.config import GatewayConfig, config_of_models
 from callblocks.models.open_model import locate
-from callblocks.models.openai.endpoint import EndpointSettings, is_loopback
+from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url
 from callblocks.models.openai.http_client import list_models
 from callblocks.models.openai.known_servers import SERVERS
 
@@ -42,7 +42,7 @@ class Found(msgspec.Struct, frozen=True):
 def places(environment: Mapping[str, str] = os.environ) -> dict[str, EndpointSettings]:
     """Return the servers of this machine by their names, with the address of each."""
     located = {name: locate(f"{name}:", environment=environment) for name in SERVERS}
-    return {name: one for name, one in located.items() if is_loopback(one.base_url)}
+    return {name: one for name, one in located.items() if is_loopback_url(one.base_url)}
 
 
 def discover(environment: Mapping[str, str] = os.environ) -> list[Found]:

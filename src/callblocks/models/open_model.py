@@ -168,7 +168,7 @@ def _endpoint(spec: str, settings: EndpointSettings | None) -> Model:
     if spec.startswith("completion:"):
         return CompletionEndpoint(located, _split_format(spec)[0])
     if located.server == _ANTHROPIC:
-        from callblocks.models.anthropic.messages import MessagesEndpoint
+        from callblocks.models.anthropic_messages import MessagesEndpoint
 
         return MessagesEndpoint(located)
     return ChatEndpoint(located)
@@ -231,12 +231,12 @@ def _environment_key(
     base_url: str, server: KnownServer | None, environment: Mapping[str, str]
 ) -> tuple[str, str]:
     """Return the environment's key for an address, and a hint for where it is refused."""
-    from callblocks.models.openai.endpoint import is_loopback
+    from callblocks.models.openai.endpoint import is_loopback_url
 
     names = server.keys if server else _ADDRESS_KEYS
     # A vendor's key must not travel in clear text over a network; only the variable that was made
     # for callblocks goes to any address.
-    is_safe = base_url.startswith("https://") or is_loopback(base_url)
+    is_safe = base_url.startswith("https://") or is_loopback_url(base_url)
     hint = f"no key was sent: set {' or '.join(names)} to the key"
     # The first variable that is set decides, even if it is empty: an empty CALLBLOCKS_MODEL_KEY
     # means "send no key".

@@ -17,8 +17,6 @@ from callblocks.core.redaction import redact_start
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import (
     ANY_HOST,
-    PATHS,
-    URLS,
     Condition,
     Facts,
     Patterns,
@@ -29,7 +27,7 @@ from callblocks.policy.rules import (
     reaching_out,
     text_of,
 )
-from callblocks.tools.tool import KINDS, Tool
+from callblocks.tools.tool import KINDS, PATHS, URLS, Tool
 
 __all__ = (
     "FINDINGS",

@@ -12,12 +12,10 @@ from callblocks.core.errors import BadPolicy, ToolError
 from callblocks.core.globs import holds_command, holds_host, holds_path, holds_text, is_exact
 from callblocks.core.text import brief, close_to
 from callblocks.core.urls import read_url
-from callblocks.tools.tool import KINDS, TRAITS, Paths, Tool, Traits
+from callblocks.tools.tool import KINDS, TRAITS, Denoted, Paths, Tool, Traits
 
 __all__ = (
     "ANY_HOST",
-    "PATHS",
-    "URLS",
     "WORDS",
     "Condition",
     "ContainedTaint",
@@ -133,10 +131,6 @@ def may_leave_by(tool: Tool, traits: Traits) -> bool:
 # deny and ask does. A call that may reach any host has the host `*`, which only an allow with that
 # pattern matches, and the trait `open_world`, whatever the tool's own traits are.
 
-# The formats of a parameter that takes a path.
-PATHS = ("path", "file-path", "directory-path")
-# The formats of a parameter that takes a URL.
-URLS = ("uri", "url")
 # The host of a call that may reach any host; no URL has this host.
 ANY_HOST = "*"
 
@@ -169,6 +163,7 @@ def gather(
     person: bool = False,
     through: str = "",
     reached: bool = False,
+    denoted: Denoted | None = None,
 ) -> Facts:
     """Return the facts of a call. `resolve` gives the real path below the workspace, or `None`.
 
@@ -176,12 +171,12 @@ def gather(
     too.
 
     The input is the one that the tool's check returned; parsing it a second time here could give
-    another meaning. A parameter that is not given counts with its default.
+    another meaning. A parameter that is not given counts with its default. `denoted` is what the
+    tool says of that input, where it was asked already.
     """
-    given = tool.with_defaults(input)
-    urls = tool.values_of_format(given, *URLS)
-    named = tool.values_of_format(given, *PATHS) if tool.paths is None else ()
-    hosts = tuple(host_of(url) for url in urls if url is not None)
+    denoted = denoted or tool.denoted(input)
+    given = denoted.input
+    hosts = tuple(host_of(url) for url in denoted.urls if url is not None)
     # A command with a network can reach hosts that appear nowhere in its arguments.
     anywhere = _reaches_any_host(tool, given)
     traits = reaching_out(tool.traits) if anywhere else tool.traits
@@ -189,7 +184,7 @@ def gather(
         tool=tool.name,
         traits=traits,
         input=given,
-        paths=tuple(_safe(path, resolve) for path in _paths(tool, given, named, reached)),
+        paths=tuple(_safe(path, resolve) for path in _paths(tool, given, denoted.paths, reached)),
         hosts=(*hosts, ANY_HOST) if anywhere else hosts,
         needs_approval=tool.needs_approval,
         tainted=counting_taints(tool, traits, tainted),

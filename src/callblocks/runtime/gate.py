@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Generator, Iterable
@@ -33,7 +34,7 @@ from callblocks.core.calls import Call
 from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import Failure
 from callblocks.guard.files.origins import Origins
-from callblocks.guard.files.root import CallFiles, in_call
+from callblocks.guard.files.root import CALL_FILES, CallFiles, in_call
 from callblocks.guard.workers.threads import run_in_thread
 from callblocks.policy.policy import Decision, Policy
 from callblocks.policy.rules import ContainedTaint, Facts, gather, may_leave_by
@@ -592,24 +593,11 @@ class Gate:
     def _judge(self, taken: TakenCall, turn: Turn) -> Judgement:
         call, tool = taken.call, taken.tool
         tainted, person = turn.tainted, self._approving.person
-        # Every path that is resolved in this block becomes a pin, also those that the policy looks
-        # at.
-        with in_call(CallFiles()) as pinned:
-            facts = gather(
-                tool,
-                call.input,
-                resolve=self._resolve,
-                tainted=tainted,
-                person=person,
-                through=taken.through,
-                reached=self.policy.looks_at_paths,
-            )
-            # A call that sends data out also carries the taint of the files that it would send.
-            leaves = self._origins is not None and may_leave_by(tool, facts.traits)
-            if leaves and (carried := carried_taints(self._origins, tool, facts)):
-                tainted = tuple(dict.fromkeys((*facts.tainted, *carried)))
-                facts = msgspec.structs.replace(facts, tainted=tainted)
-            decision = self.policy.decide(facts)
+        # Every path that is resolved in this context becomes a pin, also those that the policy
+        # looks at.
+        pinned, scope = CallFiles(), contextvars.copy_context()
+        scope.run(CALL_FILES.set, pinned)
+        facts, decision = scope.run(self._decide, taken, tainted, person)
         if facts.traits != tool.traits:
             # Traits may depend on the input (a dry run, a read-only query). Question and approval
             # are about the tool as this call uses it.
@@ -624,6 +612,28 @@ class Gate:
             read=taken.read,
             pinned=pinned,
         )
+
+    def _decide(
+        self, taken: TakenCall, tainted: tuple[str, ...], person: bool
+    ) -> tuple[Facts, Decision]:
+        """Return the facts of a call, and what the policy says of them."""
+        tool = taken.tool
+        facts = gather(
+            tool,
+            taken.call.input,
+            resolve=self._resolve,
+            tainted=tainted,
+            person=person,
+            through=taken.through,
+            reached=self.policy.looks_at_paths,
+            denoted=taken.denoted,
+        )
+        # A call that sends data out also carries the taint of the files that it would send.
+        leaves = self._origins is not None and may_leave_by(tool, facts.traits)
+        if leaves and (carried := carried_taints(self._origins, tool, facts)):
+            tainted = tuple(dict.fromkeys((*facts.tainted, *carried)))
+            facts = msgspec.structs.replace(facts, tainted=tainted)
+        return facts, self.policy.decide(facts)
 
     async def refusal(self, weighed: Judgement, turn: Turn) -> Failure | None:
         """Return `None` to let the call through, else the refusal; ask a person where the policy

@@ -19,7 +19,7 @@ from callblocks.policy.policy import Decision, Policy, is_denied
 from callblocks.policy.rules import ContainedTaint, Facts, add_taint
 from callblocks.tools.check import faults_text, is_too_deep
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Checked, FieldFault, Tool
+from callblocks.tools.tool import Checked, Denoted, FieldFault, Tool
 
 __all__ = (
     "Began",
@@ -88,14 +88,15 @@ _UNABLE = "{name} is only described here, and nothing can run it; use another to
 class TakenCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call as checked: `call` has the name of the tool that runs, and the input it gets.
 
-    `values` are those of the input, converted for the function. `through` is the tool that the call
-    was written with, where that one stands for another. `read` is true where the input was not
-    taken as written.
+    `values` are those of the input, converted for the function; `denoted` are its addresses and
+    paths. `through` is the tool that the call was written with, where that one stands for another.
+    `read` is true where the input was not taken as written.
     """
 
     call: Call
     tool: Tool
     values: dict[str, Any]
+    denoted: Denoted
     through: str = ""
     read: bool = False
 
@@ -116,7 +117,14 @@ def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | 
         call = msgspec.structs.replace(call, input=checked.input)
     if tool.stands_for is None:
         read = checked.input is not None
-        return TakenCall(call=call, tool=tool, values=checked.values, through=through, read=read)
+        return TakenCall(
+            call=call,
+            tool=tool,
+            values=checked.values,
+            denoted=tool.denoted(call.input),
+            through=through,
+            read=read,
+        )
     # One level of indirection only: an alias of an alias could loop forever.
     if through:
         words = f"{tool.name} is no tool by itself; name the tool that you mean"
@@ -132,7 +140,7 @@ def check_call(call: Call, registry: Registry) -> CheckedCall | None:
     taken = take_call(call, registry)
     if isinstance(taken, Failure):
         return None
-    given = taken.tool.with_defaults(taken.call.input)
+    given = taken.denoted.input
     return CheckedCall(name=taken.tool.name, input=given, result=taken.tool.traits.result)
 
 

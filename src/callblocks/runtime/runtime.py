@@ -10,13 +10,14 @@ Every call gets exactly one outcome, whatever happens to it. Without a policy no
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import hashlib
 import inspect
 import json
 import os
 import time
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -33,9 +34,15 @@ from callblocks.core.redaction import redact, without_secrets
 from callblocks.core.specs import ToolSpecs
 from callblocks.core.text import brief
 from callblocks.guard.files.origins import Origins
-from callblocks.guard.files.root import CallFiles, in_call
-from callblocks.guard.workers.budgets import Budget, Budgets, TellPlace
-from callblocks.guard.workers.threads import run_in_thread
+from callblocks.guard.files.root import CALL_FILES, CallFiles
+from callblocks.guard.workers.threads import (
+    Budget,
+    Budgets,
+    TellPlace,
+    contained,
+    run_in_thread,
+    run_to_end,
+)
 from callblocks.guard.workers.worker import run_isolated
 from callblocks.policy.policy import Policy, path_refusal, redirect_refusal
 from callblocks.policy.rules import ContainedTaint, taint_by
@@ -60,7 +67,7 @@ from callblocks.tools.output import (
     words_of,
 )
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Context, Keep, Tool, running_as
+from callblocks.tools.tool import RUNNING_CALL, Context, Keep, Tool
 
 __all__ = (
     "RunLimits",
@@ -142,11 +149,13 @@ async def invoke(
 
     `files` are those of the call, so that its paths lead to what was judged.
     """
-    # Context variables are copied when a task or thread is created, so setting them around `begin`
-    # suffices; the caller's own context stays unchanged.
+    # The task or thread that `begin` starts copies the context in which it is created: one of this
+    # call alone, so that the caller's own stays unchanged.
     begin = _starter(tool, values, context)
-    with running_as(context), in_call(files or CallFiles()):
-        task = begin()
+    scope = contextvars.copy_context()
+    scope.run(RUNNING_CALL.set, context)
+    scope.run(CALL_FILES.set, files or CallFiles())
+    task = scope.run(begin)
     try:
         if await turn.wait(task, seconds):
             return _result(task)
@@ -174,19 +183,8 @@ def _starter(
         return lambda: asyncio.ensure_future(run_isolated(tool, values))
     given = values if tool.context is None else {**values, tool.context: context}
     if inspect.iscoroutinefunction(function):
-        return lambda: asyncio.ensure_future(_contained(lambda: function(**given)))
-    return partial(run_in_thread, lambda: _finished(function(**given)))
-
-
-async def _contained(begin: Callable[[], Awaitable[Any]]) -> Any:
-    """Await some work; turn an exception that would end the program into a failure of this call."""
-    try:
-        return await begin()
-    except (Exception, asyncio.CancelledError):
-        raise
-    except BaseException as error:  # `SystemExit` and the like, also of a tool's own kind
-        words = f"the tool tried to end the program: {type(error).__name__}"
-        raise ToolError("tool_error", words) from error
+        return lambda: asyncio.ensure_future(contained(lambda: function(**given)))
+    return partial(run_in_thread, partial(run_to_end, function, given))
 
 
 def _result(task: asyncio.Future[Any]) -> Any:
@@ -194,13 +192,6 @@ def _result(task: asyncio.Future[Any]) -> Any:
     if task.cancelled():
         raise ToolError("tool_error", "the tool gave itself up")
     return task.result()
-
-
-def _finished(value: Any) -> Any:
-    """Run an awaitable returned by a sync tool to completion, in the worker thread that
-    created it.
-    """
-    return asyncio.run(_contained(lambda: value)) if inspect.isawaitable(value) else value
 
 
 async def _end(task: asyncio.Future[Any]) -> None:

@@ -26,8 +26,7 @@ from callblocks.parser import AUTO
 from callblocks.server.http.faults import encode_json
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.html.timeline_page import timeline_html
-from callblocks.views.text.detected import Arrival, arrivals, guess, step_of
-from callblocks.views.text.rewrite import rewrite
+from callblocks.views.text.rewrite import Arrival, arrivals, guess, rewrite, step_of
 
 __all__ = (
     "ConvertWork",

@@ -21,15 +21,15 @@ from callblocks.server.approval_routes import (
     answer_approval,
     list_approvals,
 )
-from callblocks.server.artifact_routes import ArtifactQuery, send_artifact
-from callblocks.server.chats.chat_list import ChatList, list_chats
 from callblocks.server.chats.chat_routes import (
     ChatBody,
+    ChatList,
     Nothing,
     Resumed,
     ShownChat,
     Stopped,
     StreamQuery,
+    list_chats,
     post_chat,
     resume_chat,
     show_chat,
@@ -40,21 +40,26 @@ from callblocks.server.chats.ui_events import VERSION_HEADER, VersionQuery
 from callblocks.server.cpu_program import Converted, ParsedText
 from callblocks.server.http.faults import answer_json
 from callblocks.server.info_routes import (
+    ArtifactQuery,
+    ConvertBody,
     DialectList,
     Health,
     ModelList,
+    ParseBody,
     ShownTool,
     ToolList,
+    convert_text,
     list_dialects,
     list_models,
     list_tools,
+    parse_text,
+    send_artifact,
     show_health,
     show_metrics,
     show_tool,
 )
 from callblocks.server.openapi import Endpoint, openapi_document
 from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
-from callblocks.server.playground import ConvertBody, ParseBody, convert_text, parse_text
 from callblocks.server.timeline_routes import (
     JSON_LINES,
     AfterQuery,

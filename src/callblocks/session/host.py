@@ -24,7 +24,7 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.approvals.question import Asker
 from callblocks.core.errors import CallerError, TimelineError
 from callblocks.guard.files.root import Root
-from callblocks.guard.workers.budgets import Budgets
+from callblocks.guard.workers.threads import Budgets
 from callblocks.models.model import Model
 from callblocks.policy.policy import Policy
 from callblocks.runtime.journal import Journal, JournalUnavailable

@@ -17,7 +17,7 @@ from callblocks.core.outcomes import Failure, Notice, Outcome
 from callblocks.core.redaction import redact
 from callblocks.core.text import brief
 from callblocks.core.turn_events import CallEnded, ModelQueued, RoundBegan, TurnEvent
-from callblocks.guard.workers.budgets import Budget
+from callblocks.guard.workers.threads import Budget
 from callblocks.models.model import (
     NativeDelta,
     Piece,

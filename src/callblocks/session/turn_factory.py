@@ -13,7 +13,7 @@ from callblocks.core.blocks import Block
 from callblocks.core.calls import Call
 from callblocks.core.turn_events import CallAnswered, CallAsked, CallGranted, TurnEvent
 from callblocks.guard.files.root import Root
-from callblocks.guard.workers.budgets import Budgets
+from callblocks.guard.workers.threads import Budgets
 from callblocks.models.model import Model
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect

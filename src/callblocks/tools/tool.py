@@ -19,11 +19,15 @@ from callblocks.tools.schema import formats_of, holds_format, values_of_format
 
 __all__ = (
     "KINDS",
+    "PATHS",
     "RESULT_KINDS",
+    "RUNNING_CALL",
     "TRAITS",
+    "URLS",
     "Check",
     "Checked",
     "Context",
+    "Denoted",
     "FieldFault",
     "Keep",
     "Kind",
@@ -130,7 +134,8 @@ class Context:
         return None if self._judge_path is None else self._judge_path(path)
 
 
-_RUNNING: ContextVar[Context | None] = ContextVar("callblocks-running-call", default=None)
+# The context of the call that runs, as `running_context` returns it.
+RUNNING_CALL: ContextVar[Context | None] = ContextVar("callblocks-running-call", default=None)
 
 
 def running_context() -> Context | None:
@@ -138,17 +143,17 @@ def running_context() -> Context | None:
 
     Stores use it to track origins, so that a tool need not declare its reads and writes.
     """
-    return _RUNNING.get()
+    return RUNNING_CALL.get()
 
 
 @contextmanager
 def running_as(context: Context | None) -> Generator[None]:
     """Run what starts inside this block as a part of a call; `None` for work that no call shows."""
-    token = _RUNNING.set(context)
+    token = RUNNING_CALL.set(context)
     try:
         yield
     finally:
-        _RUNNING.reset(token)
+        RUNNING_CALL.reset(token)
 
 
 # --- Traits: what is known of a tool before it runs; a policy decides by them ---
@@ -224,6 +229,22 @@ OfInput: TypeAlias = Callable[[dict[str, Any]], bool]
 Precheck: TypeAlias = Callable[..., Awaitable[None] | None]
 # A function of the checked values that returns the name and the input of the call that is meant.
 StandsFor: TypeAlias = Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]
+
+
+# The formats of a parameter that takes a path.
+PATHS = ("path", "file-path", "directory-path")
+# The formats of a parameter that takes a URL.
+URLS = ("uri", "url")
+
+
+class Denoted(msgspec.Struct, frozen=True, kw_only=True):
+    """An input with the defaults of its tool, and the values of its parameters for addresses and
+    paths; no paths where the tool has a function for them.
+    """
+
+    input: dict[str, Any]
+    urls: tuple[Any, ...]
+    paths: tuple[Any, ...]
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -318,6 +339,15 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         root = self.spec.parameters
         known = self.spec.properties.items()
         return tuple(name for name, schema in known if holds_format(schema, root, formats))
+
+    def denoted(self, given: dict[str, Any]) -> Denoted:
+        """Return an input with its defaults, and the addresses and paths that its schema names."""
+        whole = self.with_defaults(given)
+        return Denoted(
+            input=whole,
+            urls=self.values_of_format(whole, *URLS),
+            paths=self.values_of_format(whole, *PATHS) if self.paths is None else (),
+        )
 
     # The policy's paths and hosts come from here, so a value must not be missed: any branch of the
     # schema that may describe it counts.

@@ -101,7 +101,7 @@ class Calling:
 
 
 def _scopes(name: str) -> frozenset[str]:
-    from callblocks.toolkits.office.google.account import scopes_for
+    from callblocks.toolkits.office.google.auth import scopes_for
 
     return frozenset(scopes_for([name]))
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from callblocks.toolkits.office.backend import DOCUMENT, FOLDER, SPREADSHEET, Office
 from callblocks.toolkits.office.local.mail.mail_box import id_of
-from callblocks.toolkits.office.sample.sample_office import (
+from callblocks.toolkits.office.sample_office import (
     ZONE,
     SampleFile,
     calendars,

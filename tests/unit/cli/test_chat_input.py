@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from callblocks.cli.chat.chat_input import COMMANDS, HISTORY, ChatCompleter, Keyboard, open_history
+from callblocks.cli.chat.chat_screen import COMMANDS, HISTORY, ChatCompleter, Keyboard, open_history
 
 ALT_ENTER, UP = "\x1b\r", "\x1b[A"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.cli.chat.chat_input import COMMANDS, Order, help_rows, read_line
+from callblocks.cli.chat.chat_screen import COMMANDS, Order, help_rows, read_line
 from callblocks.views.rows import columns, plain
 
 

@@ -7,7 +7,7 @@ import pytest
 from rich.pretty import pretty_repr
 
 from callblocks.core.errors import CallerError
-from callblocks.models.openai.endpoint import EndpointSettings, is_loopback, plain_url
+from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url, plain_url
 
 KEY = "the-secret-key-12345"
 SECRET = EndpointSettings(
@@ -92,14 +92,14 @@ def test_a_change_is_checked_too() -> None:
     ["http://localhost:1/v1", "http://127.0.0.1/v1", "http://127.9.9.9", "http://[::1]:8080/v1"],
 )
 def test_this_machine_is_known_by_its_names(url: str) -> None:
-    assert is_loopback(url)
+    assert is_loopback_url(url)
 
 
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1.test/", "http://10.0.0.1/", "https://a.test", ""]
 )
 def test_another_machine_is_not_this_one(url: str) -> None:
-    assert not is_loopback(url)
+    assert not is_loopback_url(url)
 
 
 def test_an_address_is_shown_without_secrets() -> None:

@@ -11,7 +11,7 @@ from callblocks.core.blocks import ImagePart, TextPart
 from callblocks.core.calls import Call
 from callblocks.core.errors import CallerError, ModelError
 from callblocks.core.specs import ToolSpec
-from callblocks.models.anthropic.messages import MessagesEndpoint
+from callblocks.models.anthropic_messages import MessagesEndpoint
 from callblocks.models.model import (
     Message,
     NativeDelta,

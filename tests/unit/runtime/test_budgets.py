@@ -10,7 +10,7 @@ import pytest
 
 from callblocks import Rule
 from callblocks.core.calls import Call
-from callblocks.guard.workers.budgets import Budget, BudgetFull, Budgets
+from callblocks.guard.workers.threads import Budget, BudgetFull, Budgets
 from callblocks.policy.policy import Policy
 from callblocks.runtime.runtime import Runtime, budget_of
 from callblocks.tools.declare import tool

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.server.artifact_routes import file_headers
+from callblocks.server.info_routes import file_headers
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 DIGEST = "a" * 64

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
+from callblocks.cli.commands.dialects import PARTS, abilities, about, part_of, table
 from callblocks.cli.options.tool_setup import SAMPLE_TOOLS
 from callblocks.dialects import dialects
 from callblocks.views.rows import plain
-from callblocks.views.terminal.dialect_table import PARTS, abilities, about, part_of, table
 
 
 def test_what_a_dialect_can_is_found_by_doing_it() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from callblocks.core.events import CallInput, CallReady, CallStarted, Text
 from callblocks.dialects import dialects
 from callblocks.parser import Parser, parse
-from callblocks.views.text.detected import arrivals, step_of
+from callblocks.views.text.rewrite import arrivals, step_of
 from support.soup import soup
 
 CALL = "Hi 🛠[say hello]\nbody🛠[/end] bye"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks.parser import parse
-from callblocks.views.text.detected import guess
+from callblocks.views.text.rewrite import guess
 
 EMOJI = "Hi\n\n🛠[ls src]\n🛠[/end]\n"
 FENCE = "\n```tool save c1\ninput: {}\n```\n"

@@ -10,8 +10,16 @@ from contextlib import ExitStack, asynccontextmanager, redirect_stdout
 
 import click
 
-from callblocks.cli.chat.chat_input import COMMANDS, Order, help_rows, read_line
-from callblocks.cli.chat.chat_screen import ChatScreen, file_rows, recent_rows, view_rows
+from callblocks.cli.chat.chat_screen import (
+    COMMANDS,
+    ChatScreen,
+    Order,
+    file_rows,
+    help_rows,
+    read_line,
+    recent_rows,
+    view_rows,
+)
 from callblocks.cli.chat.chat_setup import ChatSetup, left_turn
 from callblocks.cli.chat.chat_turn import Going, TurnLines, after_known, left_events, perform_turn
 from callblocks.cli.exits import INTERRUPTED, PROBLEMS, say
@@ -216,7 +224,7 @@ def talk(
     name: str | None, files: Iterable[AttachedFile], options: ChatOptions, *, last: bool
 ) -> None:
     """Talk with the person at the terminal until they leave."""
-    from callblocks.cli.chat.chat_input import Keyboard
+    from callblocks.cli.chat.chat_screen import Keyboard
 
     async def run() -> None:
         screen, keyboard = ChatScreen(), Keyboard(state_folder())

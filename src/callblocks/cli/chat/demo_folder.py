@@ -58,7 +58,7 @@ class DemoPlace(msgspec.Struct, frozen=True):
 def lay_sample(workspace: Path) -> None:
     """Put the sample there, whole or not at all."""
     from callblocks.toolkits.office.open_office import FOLDER
-    from callblocks.toolkits.office.sample.sample_office import lay_office
+    from callblocks.toolkits.office.sample_office import lay_office
 
     # Beside it, so that it is moved and not copied.
     with tempfile.TemporaryDirectory(dir=workspace.parent) as beside:

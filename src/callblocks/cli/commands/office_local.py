@@ -45,7 +45,7 @@ def lay_sample(workspace: str) -> None:
     """
     from callblocks.core.errors import CallerError
     from callblocks.toolkits.office.open_office import FOLDER
-    from callblocks.toolkits.office.sample.sample_office import lay_office
+    from callblocks.toolkits.office.sample_office import lay_office
 
     folder = Path(workspace) / FOLDER
     try:
@@ -58,7 +58,7 @@ def lay_sample(workspace: str) -> None:
 
 
 def _told(folder: Path, workspace: str) -> list[str]:
-    from callblocks.toolkits.office.sample.sample_office import calendars, files, mails, task_lists
+    from callblocks.toolkits.office.sample_office import calendars, files, mails, task_lists
 
     kinds = [file.mime_type for file in files()]
     events = sum(len(one.events) for one in calendars())

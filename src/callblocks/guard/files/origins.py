@@ -478,13 +478,13 @@ class Origins:
         """Mark the file before a tainted call writes it; remove the mark after a clean call wrote
         it.
         """
+        # The names of folders created on the way are text, too.
+        made = [f"file:{one}" for one in self._made(path)]
+        old = self._look(path)
         context = running_context()
         if context is None:
             yield
             return
-        # The names of folders created on the way are text, too.
-        made = [f"file:{one}" for one in self._made(path)]
-        old = self._look(path)
         reasons = context.origins()
         if reasons:
             self.put(made, reasons)

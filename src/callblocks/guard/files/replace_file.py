@@ -20,12 +20,16 @@ from callblocks.core.text import brief
 __all__ = (
     "PROTECTED",
     "Protected",
+    "create_temporary",
+    "fill",
     "flush_folder",
     "foreign_journal",
     "is_temporary",
     "own_paths",
     "refuse_protected",
+    "remove_if_left",
     "replace",
+    "replace_private",
 )
 
 # --- Atomic replacement of a file: the name holds all of the new content or all of the old ---
@@ -41,7 +45,7 @@ __all__ = (
 
 _TRIES = 8
 _TEMPORARY = re.compile(r"\.callblocks-[0-9a-f]{16}\.tmp")
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def is_temporary(name: str) -> bool:
@@ -65,10 +69,10 @@ def replace(
     """
     # Before the new file is created, so that our own temporary file is never a candidate.
     _sweep(folder)
-    temporary, new = _create(folder, _mode(old, executable))
+    temporary, new = create_temporary(folder, _mode(old, executable), ".callblocks-", ".tmp")
     try:
         try:
-            _fill(new, content)
+            fill(new, content)
             if old is not None:
                 _keep_owner_and_mode(new, old, executable)
             os.fsync(new)
@@ -82,6 +86,28 @@ def replace(
     flush_folder(folder)
 
 
+def replace_private(file: Path, content: bytes, *, synced: bool = True) -> None:
+    """Replace a file of our own with `content`; nobody but its owner can ever read it.
+
+    The new file lies in the same folder, because a rename is atomic only within one file system.
+    Without `synced`, a power cut may lose the content: enough for what can be fetched again.
+    """
+    import secrets
+
+    new = file.with_name(f".{file.name}.{secrets.token_hex(6)}")
+    opened = os.open(new, _NEW, 0o600)
+    try:
+        with os.fdopen(opened, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            if synced:
+                os.fsync(stream.fileno())
+        os.replace(new, file)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
 def _mode(old: os.stat_result | None, executable: bool) -> int:
     if old is None:
         return 0o777 if executable else 0o666
@@ -90,11 +116,12 @@ def _mode(old: os.stat_result | None, executable: bool) -> int:
     return mode | (mode & 0o444) >> 2 if executable else mode
 
 
-def _create(folder: int, mode: int) -> tuple[str, int]:
+def create_temporary(folder: int, mode: int, prefix: str, ending: str = "") -> tuple[str, int]:
+    """Return the random name of a new file in an open folder, and the file, locked."""
     import secrets
 
     for _ in range(_TRIES):
-        name = f".callblocks-{secrets.token_hex(8)}.tmp"
+        name = f"{prefix}{secrets.token_hex(8)}{ending}"
         with suppress(FileExistsError):
             new = os.open(name, _NEW, mode, dir_fd=folder)
             if _is_ours(new):
@@ -121,7 +148,8 @@ def _lock(opened: int) -> None:
     fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _fill(new: int, content: bytes) -> None:
+def fill(new: int, content: bytes) -> None:
+    """Write all of the content to an open file."""
     left = memoryview(content)
     while left:
         left = left[os.write(new, left) :]
@@ -149,10 +177,11 @@ def _take_name(folder: int, temporary: str, name: str, overwrite: bool) -> None:
 def _sweep(folder: int) -> None:
     for name in filter(is_temporary, os.listdir(folder)):
         with suppress(OSError):
-            _remove_if_left(folder, name)
+            remove_if_left(folder, name)
 
 
-def _remove_if_left(folder: int, name: str) -> None:
+def remove_if_left(folder: int, name: str) -> None:
+    """Remove a temporary file that no process locks; raise `OSError` where one does."""
     flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK
     left = os.open(name, flags, dir_fd=folder)
     try:

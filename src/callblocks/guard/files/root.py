@@ -60,6 +60,7 @@ from callblocks.guard.files.replace_file import (
 )
 
 __all__ = (
+    "CALL_FILES",
     "MAX_COMPARED",
     "CallFiles",
     "Identity",
@@ -194,22 +195,23 @@ class CallFiles(msgspec.Struct, eq=False):
         return tuple(sorted(((pin.real, pin.found, pin.version) for pin in pins), key=str))
 
 
-_current: ContextVar[CallFiles | None] = ContextVar("callblocks_call_files", default=None)
+# The files of the call that runs. Code that starts a call may set it in a context of its own.
+CALL_FILES: ContextVar[CallFiles | None] = ContextVar("callblocks_call_files", default=None)
 
 
 @contextmanager
 def in_call(files: CallFiles) -> Generator[CallFiles, None, None]:
     """Resolve paths for one call inside this block; threads and tasks started inside inherit it."""
-    token = _current.set(files)
+    token = CALL_FILES.set(files)
     try:
         yield files
     finally:
-        _current.reset(token)
+        CALL_FILES.reset(token)
 
 
 def call_files() -> CallFiles:
     """Return the files of the current call; outside of calls, new ones each time."""
-    return _current.get() or CallFiles(is_call=False)
+    return CALL_FILES.get() or CallFiles(is_call=False)
 
 
 def is_hidden(path: str) -> bool:

@@ -20,7 +20,7 @@ from callblocks.core.errors import CallerError
 from callblocks.core.text import brief
 from callblocks.models.model import CALL_MODES, CallMode
 
-__all__ = ("EndpointSettings", "check_is_text", "is_loopback", "plain_url")
+__all__ = ("EndpointSettings", "check_is_text", "is_loopback_url", "plain_url")
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 # Blanks and tabs may stand inside a header, not at its ends; a key has none.
@@ -139,7 +139,7 @@ def plain_url(url: str) -> str:
     return urlunsplit((address.scheme, host, address.path, "", ""))
 
 
-def is_loopback(url: str) -> bool:
+def is_loopback_url(url: str) -> bool:
     """Return whether the address is on this machine, by its name alone."""
     try:
         host = urlsplit(url).hostname or ""

@@ -17,7 +17,7 @@ import msgspec
 
 from callblocks.core.errors import CallerError, ModelError
 from callblocks.core.text import brief
-from callblocks.models.openai.endpoint import EndpointSettings, is_loopback
+from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url
 from callblocks.models.openai.endpoint_faults import Faults
 
 __all__ = (
@@ -37,7 +37,7 @@ async def new_client(settings: EndpointSettings) -> httpx2.AsyncClient:
     """Return a client with any number of connections; only connecting has a time limit of
     its own.
     """
-    near = is_loopback(settings.base_url)
+    near = is_loopback_url(settings.base_url)
     return httpx2.AsyncClient(
         # Identity encoding: a compressing proxy would buffer the stream, and pieces would arrive in
         # bursts.

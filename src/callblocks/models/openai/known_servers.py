@@ -135,13 +135,13 @@ SERVERS: dict[str, KnownServer] = {
 # Only a guess by port, used for hints in messages and for nothing else.
 def server_at(base_url: str) -> KnownServer | None:
     """Return the server that usually listens at this port of this machine."""
-    from callblocks.models.openai.endpoint import is_loopback
+    from callblocks.models.openai.endpoint import is_loopback_url
 
-    if not is_loopback(base_url):
+    if not is_loopback_url(base_url):
         return None
     # A URL without a port has the default one, at which none of these listens.
     port = urlsplit(base_url).port
-    local = (one for one in SERVERS.values() if is_loopback(one.address))
+    local = (one for one in SERVERS.values() if is_loopback_url(one.address))
     return next((one for one in local if urlsplit(one.address).port == port), None)
 
 

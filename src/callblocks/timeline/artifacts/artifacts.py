@@ -22,6 +22,7 @@ from pathlib import Path
 from callblocks.core.errors import TimelineError
 from callblocks.core.outcomes import Artifact
 from callblocks.core.text import brief
+from callblocks.guard.files.replace_file import create_temporary, fill, remove_if_left
 from callblocks.timeline.artifacts.media_types import said_mime
 
 __all__ = (
@@ -42,10 +43,8 @@ __all__ = (
 
 _NEW = ".new-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # NONBLOCK: a pipe in place of a file would block its reader forever.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_TRIES = 8
 
 
 @contextmanager
@@ -112,12 +111,10 @@ def _read(folder: int, name: str, sizes: range) -> tuple[bool, bytes | None]:
 
 def put(top: int, folder: int, name: str, content: bytes) -> None:
     """Replace `name` in a folder by this content, whatever was there."""
-    temporary, new = _create(top)
+    temporary, new = create_temporary(top, 0o600, _NEW)
     try:
         try:
-            left = memoryview(content)
-            while left:
-                left = left[os.write(new, left) :]
+            fill(new, content)
             os.fsync(new)
             # Synced before the rename, so that the name never refers to an empty file after a power
             # cut.
@@ -135,46 +132,7 @@ def sweep(top: int) -> None:
     for name in os.listdir(top):
         if name.startswith(_NEW):
             with suppress(OSError):
-                _remove_if_left(top, name)
-
-
-def _create(top: int) -> tuple[str, int]:
-    import secrets
-
-    for _ in range(_TRIES):
-        name = f"{_NEW}{secrets.token_hex(8)}"
-        with suppress(FileExistsError):
-            new = os.open(name, _WRITE, 0o600, dir_fd=top)
-            if _is_ours(new):
-                return name, new
-            os.close(new)
-    raise FileExistsError("no name is free for a new file")
-
-
-def _is_ours(new: int) -> bool:
-    # Another process may sweep the file after it was created and before it is locked.
-    try:
-        _lock(new)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks: nothing is swept there either
-        pass
-    return os.fstat(new).st_nlink == 1
-
-
-def _lock(opened: int) -> None:
-    import fcntl
-
-    fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _remove_if_left(top: int, name: str) -> None:
-    left = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=top)
-    try:
-        _lock(left)
-        os.unlink(name, dir_fd=top)
-    finally:
-        os.close(left)
+                remove_if_left(top, name)
 
 
 # --- Artifacts: files stored under the SHA-256 digest of their content, equal content once ---

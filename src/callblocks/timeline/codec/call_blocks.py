@@ -383,15 +383,20 @@ def call_blocks(
     ran = as_run(call, checked)
     code = code_of(ran) if shape == "exec" else None
     blocks = [] if code is None else [_code_block(stamp, ran.name, code)]
+    elsewhere, payload = _elsewhere(stamp, call, shape, ran), _payload(stamp)
     masked = without_secrets(plain(call.input))
-    digest = _digest(call.name, masked)
-    params = _params(stamp, call, shape, ran, masked)
+    named = json_text([call.name, masked])
+    params = masked
+    if elsewhere:
+        # Masked anew without them: a mask may depend on the values beside it.
+        given = {**call.input, **dict.fromkeys(elsewhere)}
+        params = {**without_secrets(plain(given)), **elsewhere}
     kept: list[Artifact] = []
-    text = _payload(stamp, params)
+    text = json_text({**payload, "params": params})
     # Only as a last resort: the call is the record, and a resumed turn needs its whole input.
     if not fits(text):
-        text = _payload(stamp, _smaller(stamp, params, keep, kept))
-    meta: dict[str, Any] = {"input": digest}
+        text = json_text({**payload, "params": _smaller(stamp, params, keep, kept)})
+    meta: dict[str, Any] = {"input": _sha256(named)}
     if call.id != stamp.call:
         meta["id"] = plain(call.id)
     if checked is not None:
@@ -445,11 +450,11 @@ def input_digest(call: Call) -> str:
 
     A secret that occurs in nothing but a digest could be guessed from it.
     """
-    return _digest(call.name, without_secrets(plain(call.input)))
+    return _sha256(json_text([call.name, without_secrets(plain(call.input))]))
 
 
-def _digest(name: str, masked: dict[str, Any]) -> str:
-    return sha256(json_text([name, masked]).encode()).hexdigest()
+def _sha256(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
 
 
 def params_of(block: Block) -> dict[str, Any]:
@@ -500,25 +505,16 @@ def _code_block(stamp: Stamp, tool: str, code: str) -> Block:
     )
 
 
-def _params(
-    stamp: Stamp, call: Call, shape: Shape, ran: Call, masked: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the parameters as written, without secrets, and with content of other blocks cut.
-
-    `masked` is the input without secrets.
-    """
-    elsewhere: dict[str, str] = {}
+def _elsewhere(stamp: Stamp, call: Call, shape: Shape, ran: Call) -> dict[str, str]:
+    """Return the parameters whose content other blocks have, each as its start and that path."""
     # The input of a call that stands for another is not repeated elsewhere, so it stays whole.
-    is_own = call.name == ran.name
-    if is_own and shape == "write" and "content" in call.input:
-        elsewhere["content"] = _short(call.input["content"], _written_at(stamp, ran))
-    if is_own and shape == "exec" and (code := code_of(ran)) is not None:
-        elsewhere["code"] = _short(code, stamp.code_path)
-    if not elsewhere:
-        return masked
-    # Masked anew without them: a mask may depend on the values beside it.
-    given = {**call.input, **dict.fromkeys(elsewhere)}
-    return {**without_secrets(plain(given)), **elsewhere}
+    if call.name != ran.name:
+        return {}
+    if shape == "write" and "content" in call.input:
+        return {"content": _short(call.input["content"], _written_at(stamp, ran))}
+    if shape == "exec" and (code := code_of(ran)) is not None:
+        return {"code": _short(code, stamp.code_path)}
+    return {}
 
 
 def _short(value: Any, path: str) -> str:
@@ -537,9 +533,9 @@ def _written_at(stamp: Stamp, call: Call) -> str:
         return stamp.path("result")
 
 
-def _payload(stamp: Stamp, params: dict[str, Any]) -> str:
-    payload = {"tool_id": stamp.tool, "tool_call_id": stamp.call, "params": params, "ts": stamp.ts}
-    return json_text(payload)
+def _payload(stamp: Stamp) -> dict[str, Any]:
+    """Return the payload of a call block, with no parameters yet."""
+    return {"tool_id": stamp.tool, "tool_call_id": stamp.call, "params": {}, "ts": stamp.ts}
 
 
 def _smaller(

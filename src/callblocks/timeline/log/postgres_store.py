@@ -1,19 +1,33 @@
-"""Timelines in a PostgreSQL database: any number of processes on any number of machines."""
+"""Timelines in a PostgreSQL database: any number of processes on any number of machines.
+
+Writing to PostgreSQL: one statement, one round trip, one commit for a whole batch.
+
+    quick     the ends of the timelines are known: a statement that changes nothing where
+              another writer was first
+    careful   the ends are locked and read, and then written
+
+The careful way does what the quick one could not. If the connection breaks in the middle, it is
+unknown whether the batch was written: the careful way checks. Each block carries the id of its
+batch (fencing), because an equal block of another writer at the same place has the same hash and
+would be mistaken for ours.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, LiteralString, TypeAlias
+from uuid import UUID, uuid4
 
+import msgspec
 import psycopg
 from psycopg import sql
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
-from callblocks.timeline.log.log import AppendRequest, Log
+from callblocks.timeline.log.log import AppendRequest, Log, Placed, by_name, place
 from callblocks.timeline.log.postgres_link import (
     PAGE,
     channel_of,
@@ -23,14 +37,221 @@ from callblocks.timeline.log.postgres_link import (
     place_of,
     prepare,
     told,
+    was_undone,
 )
-from callblocks.timeline.log.postgres_writer import PostgresWriter
 from callblocks.timeline.log.store import Head, StoredRow, Summary, check_name, genesis
 
 __all__ = (
     "PostgresStore",
+    "PostgresWriter",
     "follow_entries",
 )
+
+# A single block, the most common case: without arrays, and each value sent once.
+_WRITE_ONE: LiteralString = """
+with moved as (
+    update callblocks_timelines set count = %(seq)b, hash = %(hash)b, updated = now()
+    where id = %(id)b and count + 1 = %(seq)b and hash = %(was)b returning id
+), added as (
+    insert into callblocks_blocks (timeline, seq, hash, body, batch)
+    select id, %(seq)b, %(hash)b, %(body)b, %(batch)b from moved
+)
+select id, pg_notify(%(channel)b, '') from moved
+"""
+_WRITE: LiteralString = """
+with moved as (
+    update callblocks_timelines as old set count = new.count, hash = new.hash, updated = now()
+    from unnest(
+        %b::bigint[], %b::text[], %b::bigint[], %b::text[], %b::bigint[], %b::text[]
+    ) as new (id, channel, was_count, was_hash, count, hash)
+    where old.id = new.id and old.count = new.was_count and old.hash = new.was_hash
+    returning old.id, new.channel
+), added as (
+    insert into callblocks_blocks (timeline, seq, hash, body, batch)
+    select new.timeline, new.seq, new.hash, new.body, %b
+    from unnest(%b::bigint[], %b::bigint[], %b::text[], %b::bytea[])
+        as new (timeline, seq, hash, body)
+    join moved on moved.id = new.timeline
+)
+select id, pg_notify(channel, '') from moved
+"""
+_ADD: LiteralString = (
+    "insert into callblocks_timelines (name, count, hash)"
+    " select name, 0, hash from unnest(%s::text[], %s::text[]) as new (name, hash)"
+    " on conflict do nothing"
+)
+_LOCK: LiteralString = (
+    "select name, id, count, hash from callblocks_timelines"
+    " where name = any(%s) order by name for update"
+)
+_LOOK: LiteralString = (
+    "select 1 from callblocks_blocks where timeline = %s and seq = %s and hash = %s and batch = %s"
+)
+_TRIES = 4
+
+
+_Connection: TypeAlias = psycopg.Connection[Any]
+_Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
+
+
+class _Work(msgspec.Struct):
+    """A batch in progress: its remaining requests, and those that may have been written already."""
+
+    left: dict[str, list[AppendRequest]]
+    sent: dict[str, Placed]
+    # The same for every try, so that a later try finds what an earlier one wrote.
+    batch: UUID
+
+
+class PostgresWriter:
+    """The connection of the committer; made when needed, and anew when it broke."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._connection: _Connection | None = None
+        self._cursor: psycopg.Cursor[Any]
+        self._ids: dict[str, int] = {}
+        self._heads: dict[str, Head] = {}
+
+    def write(self, batch: list[AppendRequest]) -> None:
+        """Write a batch and answer every request; raise what psycopg raises."""
+        work = _Work(by_name(batch), {}, uuid4())
+        for left in reversed(range(_TRIES)):
+            connection = self._open()
+            try:
+                self._quick(work)
+                self._careful(connection, work)
+                return
+            except psycopg.Error as error:
+                self._heads.clear()
+                # The batch may have been committed although its answer was lost. The next try takes
+                # the careful way, which looks for the batch id.
+                if is_lost(error, connection):
+                    self.close()
+                elif not was_undone(error):
+                    raise
+                if not left:
+                    raise
+            # Interrupted in an unknown state: a new connection starts clean.
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        self._heads.clear()
+        if connection is not None:
+            connection.close()
+
+    def _open(self) -> _Connection:
+        if self._connection is None:
+            self._connection = connect(self._address)
+            self._cursor = self._connection.cursor()
+        return self._connection
+
+    def _quick(self, work: _Work) -> None:
+        """Write after the known ends."""
+        known = [
+            place(name, self._heads[name], requests)
+            for name, requests in work.left.items()
+            if name in self._heads
+        ]
+        # A stale end would refuse a request wrongly, so those are left to the careful way.
+        ready = [placed for placed in known if placed.rows and not placed.refused]
+        if not ready:
+            return
+        written = self._send(ready, work)
+        for placed in ready:
+            if self._ids[placed.name] in written:
+                self._settle(placed, placed.head, work)
+            else:
+                del self._heads[placed.name], work.sent[placed.name]
+
+    def _careful(self, connection: _Connection, work: _Work) -> None:
+        """Lock the ends; write what was sent before and is not there."""
+        if not work.left:
+            return
+        with connection.transaction():
+            # Row locks on all timelines of the batch, taken in one statement; `was_undone` covers a
+            # deadlock with another writer that has them in another order.
+            heads = self._lock(connection, list(work.left))
+            sent = list(work.sent.values())
+            there = [placed for placed in sent if self._is_there(connection, placed, work)]
+            names = {placed.name for placed in there}
+            fresh = [
+                place(name, heads[name], requests)
+                for name, requests in work.left.items()
+                if name not in names
+            ]
+            if ready := [placed for placed in fresh if placed.rows]:
+                self._send(ready, work)
+        for placed in there:
+            self._settle(placed, heads[placed.name], work)
+        for placed in fresh:
+            self._settle(placed, placed.head, work)
+
+    def _lock(self, connection: _Connection, names: list[str]) -> dict[str, Head]:
+        """Return the true ends; nobody else writes there until the transaction is over."""
+        rows = connection.execute(_LOCK, (names,)).fetchall()
+        # Sorted, so that two writers create the same new names in the same order and cannot
+        # deadlock.
+        missing = sorted(set(names) - {row[0] for row in rows})
+        if missing:
+            connection.execute(_ADD, (missing, [genesis(name) for name in missing]))
+            rows = connection.execute(_LOCK, (names,)).fetchall()
+        self._ids.update((row[0], row[1]) for row in rows)
+        return {row[0]: Head(row[2], row[3]) for row in rows}
+
+    def _is_there(self, connection: _Connection, placed: Placed, work: _Work) -> bool:
+        last = placed.rows[-1]
+        # The last row suffices: a batch is written in one statement, so either all of its rows are
+        # there or none.
+        values = (self._ids[placed.name], last.seq, last.hash, work.batch)
+        return connection.execute(_LOOK, values).fetchone() is not None
+
+    def _send(self, ready: list[Placed], work: _Work) -> set[int]:
+        """Write the placed rows; return the timelines whose end was as expected."""
+        work.sent.update((placed.name, placed) for placed in ready)
+        query, values = self._statement(ready, work.batch)
+        return {row[0] for row in self._cursor.execute(query, values, prepare=True)}
+
+    def _statement(self, ready: list[Placed], batch: UUID) -> tuple[LiteralString, _Values]:
+        if len(ready) == len(ready[0].rows) == 1:
+            return _WRITE_ONE, self._one(ready[0], ready[0].rows[0], batch)
+        ids = [self._ids[placed.name] for placed in ready]
+        rows = [(id, row) for id, placed in zip(ids, ready, strict=True) for row in placed.rows]
+        return _WRITE, (
+            ids,
+            [channel_of(placed.name) for placed in ready],
+            [placed.was.count for placed in ready],
+            [placed.was.hash for placed in ready],
+            [placed.head.count for placed in ready],
+            [placed.head.hash for placed in ready],
+            batch,
+            [id for id, _ in rows],
+            [row.seq for _, row in rows],
+            [row.hash for _, row in rows],
+            [row.body for _, row in rows],
+        )
+
+    def _one(self, placed: Placed, row: StoredRow, batch: UUID) -> _Values:
+        return {
+            "id": self._ids[placed.name],
+            "was": placed.was.hash,
+            "seq": row.seq,
+            "hash": row.hash,
+            "body": row.body,
+            "batch": batch,
+            "channel": channel_of(placed.name),
+        }
+
+    def _settle(self, placed: Placed, head: Head, work: _Work) -> None:
+        self._heads[placed.name] = head
+        placed.settle()
+        del work.left[placed.name]
+        work.sent.pop(placed.name, None)
+
 
 # --- Following a timeline in PostgreSQL ---
 #

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from callblocks.guard.files.replace_file import replace_private
 from callblocks.guard.net.http_messages import Response
 from callblocks.toolkits.web.web_page import WebPage
 
@@ -146,7 +147,7 @@ class PageCache:
         # A cache is a help and no duty: a full disk must not lose the page itself.
         with suppress(OSError):
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(place, msgspec.json.encode(kept))
+            replace_private(place, msgspec.json.encode(kept), synced=False)
             self._make_room(place.parent)
 
     def _place(self, url: str) -> Path | None:
@@ -155,17 +156,6 @@ class PageCache:
         # `surrogatepass`: a URL with a lone surrogate must miss, not raise.
         digest = hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()
         return self._folder / f"{digest}{_ENDING}"
-
-    def _write(self, place: Path, content: bytes) -> None:
-        new = place.with_suffix(f".{os.getpid()}-{time.monotonic_ns()}.new")
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            with open(os.open(new, flags, 0o600), "wb") as file:
-                file.write(content)
-            os.replace(new, place)
-        except OSError:
-            new.unlink(missing_ok=True)
-            raise
 
     def _make_room(self, folder: Path) -> None:
         """Delete the oldest files above the limits, including temporary files that a crash left."""

@@ -13,7 +13,7 @@ import pytest
 
 from callblocks.core.errors import CallerError
 from callblocks.toolkits.office.local.office import LocalOffice
-from callblocks.toolkits.office.sample.sample_office import (
+from callblocks.toolkits.office.sample_office import (
     ZONE,
     calendars,
     files,
@@ -50,7 +50,7 @@ def _ids(office: LocalOffice) -> list[str]:
 def test_an_office_is_laid_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from callblocks.toolkits.office.sample import sample_office as laying
+    from callblocks.toolkits.office import sample_office as laying
 
     def fail(office: Path) -> None:
         raise OSError("the disk is full")

@@ -16,10 +16,16 @@ import requests
 
 from callblocks.core.errors import CallerError, ToolError
 from callblocks.toolkits.office.google import auth
-from callblocks.toolkits.office.google.account import scopes_for
-from callblocks.toolkits.office.google.auth import connect, forget, load
+from callblocks.toolkits.office.google.auth import (
+    Token,
+    connect,
+    forget,
+    load,
+    read_token,
+    scopes_for,
+    write_token,
+)
 from callblocks.toolkits.office.google.google_service import Service
-from callblocks.toolkits.office.google.tokens import Token, read_token, write_token
 from support.google.server import Server
 from support.google.sign_in import CLIENT_ID, CLIENT_SECRET
 from support.google.state import Refused

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import CallerError
-from callblocks.toolkits.office.google.account import SCOPES, holds, scopes_for
+from callblocks.toolkits.office.google.auth import SCOPES, holds, scopes_for
 from callblocks.toolkits.office.open_office import SERVICES
 from support.google.discovery import all_methods
 

@@ -12,7 +12,7 @@ import pytest
 
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.backend import Office
-from callblocks.toolkits.office.google.account import scopes_for
+from callblocks.toolkits.office.google.auth import scopes_for
 from callblocks.toolkits.office.open_office import SERVICES
 from support.google.calling import Calling
 from support.google.discovery import all_methods

@@ -57,7 +57,7 @@ NAME = "Mara Lind"
 # The time zone of the office.
 ZONE = "Europe/Copenhagen"
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parent / "sample"
 _NATIVE = {"folder": FOLDER, "document": DOCUMENT, "spreadsheet": SPREADSHEET}
 
 
