@@ -20,9 +20,9 @@ import openai
 
 from callblocks.gateway.engine import reply
 from callblocks.gateway.exchange import GatewayFault, GatewayRequest, ReplyEvent, ReplyHead
+from callblocks.gateway.server import all_wires
 from callblocks.gateway.upstreams import ModelSettings, Upstream
-from callblocks.gateway.wire_table import all_wires
-from callblocks.gateway.wires.wire import Wire
+from callblocks.gateway.wires.reply_items import Wire
 from callblocks.models.model import Piece, Request, Spoken, Stopped
 
 __all__ = ("Texts", "anthropic_client", "openai_client")

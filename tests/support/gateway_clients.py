@@ -11,7 +11,7 @@ from anthropic import Anthropic
 from openai import OpenAI
 
 from callblocks.gateway.exchange import GatewayRequest, ReplyEvent
-from callblocks.gateway.wires.wire import Wire
+from callblocks.gateway.wires.reply_items import Wire
 from support.gateway_replies import HEAD
 
 

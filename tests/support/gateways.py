@@ -12,11 +12,11 @@ from typing import Any
 
 import httpx2
 
-from callblocks.gateway.app import AppSettings, GatewayApp
+from callblocks.gateway.application import AppSettings, GatewayApp
 from callblocks.gateway.config import GatewayConfig, config_of_models
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.serving import GatewayServer, ServeSettings, bind
-from callblocks.gateway.wires.wire import Wire
+from callblocks.gateway.server import GatewayServer, ServeSettings, bind
+from callblocks.gateway.wires.reply_items import Wire
 from support.plain_wire import plain_wires
 
 __all__ = ("RunningGateway", "asking", "events_of", "running_gateway", "sent_events", "until")

@@ -16,13 +16,11 @@ from contextlib import aclosing
 
 from callblocks.core.blocks import TextPart
 from callblocks.core.errors import CallblocksError, ModelError
-from callblocks.gateway.demand import hold_of
-from callblocks.gateway.exchange import Finished, GatewayFault, GatewayRequest, ReplyEvent
-from callblocks.gateway.faults import fault_of
+from callblocks.gateway.exchange import Finished, GatewayFault, GatewayRequest, ReplyEvent, fault_of
 from callblocks.gateway.firewall import Firewall
 from callblocks.gateway.history import ModelPrompt, dialect_for, prompt_of
 from callblocks.gateway.model_reply import ModelReply, Sender
-from callblocks.gateway.upstreams import Upstream
+from callblocks.gateway.upstreams import Upstream, hold_of
 from callblocks.models.model import Message, Usage, UsedMode, mode_of
 
 __all__ = ("reply",)

@@ -13,14 +13,20 @@ the parser (`callblocks.core.events`), with three promises that strict clients n
 
 Calls do not interleave: one ends before the next begins. The last event is one `Finished`. A call
 without a `CallReady` before `Finished` was cut off: the reason is then "length".
+
+An error of a model's server becomes a fault here (`fault_of`), and a request gets the name of the
+conversation that it belongs to (`conversation_of`).
 """
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from callblocks.core.blocks import text_of
+from callblocks.core.errors import ModelError
 from callblocks.core.events import CallInput, CallReady, CallStarted, Reasoning, Text
 from callblocks.core.specs import ToolSpec
 from callblocks.models.model import Message, Usage
@@ -38,6 +44,8 @@ __all__ = (
     "ReplyEvent",
     "ReplyHead",
     "ToolChoice",
+    "conversation_of",
+    "fault_of",
 )
 
 Demand: TypeAlias = Literal["auto", "none", "required"]
@@ -196,3 +204,87 @@ class GatewayFault(Exception):
             code=self.code,
             retry_after=self.retry_after,
         )
+
+
+# --- Faults of a model's server ---
+
+
+_FAULT_KINDS: dict[str, FaultKind] = {
+    "model_unreachable": "upstream",
+    "model_timeout": "timeout",
+    "model_refused": "upstream",
+    "model_no_tools": "upstream",
+    "model_busy": "overloaded",
+    "model_failed": "upstream",
+    "model_broken": "upstream",
+    "model_context_full": "invalid_request",
+    "model_too_long": "upstream",
+    "model_missing": "internal",
+}
+# Statuses of a model's server that are the client's to mend, and not the gateway's.
+_OF_CLIENT: dict[int, FaultKind] = {
+    400: "invalid_request",
+    404: "not_found",
+    413: "too_large",
+    422: "invalid_request",
+    429: "rate_limit",
+}
+
+
+def fault_of(error: ModelError) -> GatewayFault:
+    """Return the fault for an error of a model.
+
+    A key that the model's server refuses is the gateway's own (502): the client's key is another.
+    """
+    kind = _FAULT_KINDS.get(error.code, "upstream")
+    status = error.details.get("status")
+    if isinstance(status, int) and error.code != "model_context_full":
+        kind = _OF_CLIENT.get(status, kind)
+    code = "context_length_exceeded" if error.code == "model_context_full" else error.code
+    wait = error.details.get("retry_after")
+    after = float(wait) if isinstance(wait, int | float) else None
+    return GatewayFault(
+        kind, error.message, code=code, retry_after=after, public=_public_words(error, kind)
+    )
+
+
+# The message of an error names the address of the server, variables with keys, and other models.
+_PUBLIC_WORDS: dict[str, str] = {
+    "model_unreachable": "cannot be reached",
+    "model_timeout": "takes too long",
+    "model_busy": "is too busy; try again later",
+    "model_context_full": "has no room for the request in its context; send less",
+    "model_broken": "sent what is no reply",
+    "model_too_long": "sent more than fits",
+}
+
+
+def _public_words(error: ModelError, kind: FaultKind) -> str:
+    """Return what happened without anything about the server but its words to this client."""
+    said = f"the model {_PUBLIC_WORDS.get(error.code, 'failed')}"
+    if kind == "invalid_request" and (words := error.details.get("words")):
+        said = f"the model refused the request: {words}"
+    return said
+
+
+# --- Conversations ---
+
+
+_NAME_LENGTH = 24
+
+
+def conversation_of(request: GatewayRequest, client: str = "") -> str:
+    """Return a name of letters and digits, the same for each request of one conversation.
+
+    Where the client names none it is made of what stays the same: the client, the model, and the
+    messages up to the first one of the user. Two conversations that begin alike share it.
+    """
+    known = sha256(f"{client}\0{request.conversation}".encode(errors="replace"))
+    if not request.conversation:
+        known.update(request.model.encode(errors="replace"))
+        for message in request.messages:
+            text = text_of(list(message.parts))
+            known.update(f"\0{message.role}\0{text}".encode(errors="replace"))
+            if message.role == "user":
+                break
+    return known.hexdigest()[:_NAME_LENGTH]

@@ -36,9 +36,8 @@ from callblocks.core.json_values import json_text
 from callblocks.core.specs import ToolSpec
 from callblocks.dialects import dialects
 from callblocks.dialects.families import is_small
-from callblocks.gateway.demand import Hold
 from callblocks.gateway.exchange import GatewayRequest
-from callblocks.gateway.upstreams import Upstream
+from callblocks.gateway.upstreams import Hold, Upstream
 from callblocks.models.model import Message, Request, Role, UsedMode, context_of
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
@@ -352,7 +351,7 @@ class _TextWriter:
 
 # Reading a long result for what acts in it takes milliseconds, and a client sends all earlier
 # results again with each request.
-def _neutral_text(text: str, dialect: str, tools: _Tools) -> str:
+def _neutral_text(text: str, dialect: str, tools: _ToolKey) -> str:
     key = (text, dialect, tools)
     known = _KNOWN_TEXTS.get(key)
     if known is None:
@@ -364,7 +363,7 @@ def _neutral_text(text: str, dialect: str, tools: _Tools) -> str:
 _KNOWN_TEXTS: SizedCache[str] = SizedCache(4096, 32 << 20)
 
 
-def _shown_value(value: dict[str, Any], dialect: str, tools: _Tools) -> Any:
+def _shown_value(value: dict[str, Any], dialect: str, tools: _ToolKey) -> Any:
     return _neutral(dialect, tools).input(value)
 
 
@@ -490,7 +489,7 @@ class _NativeWriter:
 # --- Parts of both modes ---
 
 
-class _Tools(tuple[ToolSpec, ...]):
+class _ToolKey(tuple[ToolSpec, ...]):
     """Tools as a key of caches.
 
     The same tools are one object (`_interned`), so two keys are compared by identity. Equality of
@@ -511,18 +510,18 @@ class _Tools(tuple[ToolSpec, ...]):
 
 # Clients send the same tools with each request. The key is their text: two clients may have tools
 # of the same names.
-def _interned(tools: tuple[ToolSpec, ...]) -> _Tools:
-    if isinstance(tools, _Tools):
+def _interned(tools: tuple[ToolSpec, ...]) -> _ToolKey:
+    if isinstance(tools, _ToolKey):
         return tools
     key = json.dumps([structs.astuple(one) for one in tools], default=repr)
     known = _KNOWN_TOOLS.get(key)
     if known is None:
-        known = _Tools(tools)
+        known = _ToolKey(tools)
         _KNOWN_TOOLS.put(key, known, len(key))
     return known
 
 
-_KNOWN_TOOLS: SizedCache[_Tools] = SizedCache(256, 16 << 20)
+_KNOWN_TOOLS: SizedCache[_ToolKey] = SizedCache(256, 16 << 20)
 
 
 def _split_system(known: Sequence[Message]) -> tuple[list[str], Sequence[Message]]:
@@ -596,7 +595,7 @@ def is_compact(upstream: Upstream) -> bool:
     return is_small(upstream.model.name) or (context is not None and context < _SHORT_CONTEXT)
 
 
-def _taught_tools(dialect: str, tools: _Tools, upstream: Upstream) -> str:
+def _taught_tools(dialect: str, tools: _ToolKey, upstream: Upstream) -> str:
     """Return the part of the system prompt that teaches the tools, short where it must be."""
     full = _taught(dialect, tools, False)
     is_long = upstream.settings.compact is not None or len(full) > _SHORT_TEACHING
@@ -604,12 +603,12 @@ def _taught_tools(dialect: str, tools: _Tools, upstream: Upstream) -> str:
 
 
 @lru_cache(maxsize=64)
-def _taught(dialect: str, tools: _Tools, compact: bool) -> str:
+def _taught(dialect: str, tools: _ToolKey, compact: bool) -> str:
     return dialects[dialect].teach(tuple(tools), compact=compact)
 
 
 @lru_cache(maxsize=64)
-def _neutral(dialect: str, tools: _Tools) -> Neutral:
+def _neutral(dialect: str, tools: _ToolKey) -> Neutral:
     return Neutral(tuple(tools), [dialects[dialect]])
 
 

@@ -1,12 +1,32 @@
-"""Upstreams: the models that answer, by the names that clients use."""
+"""Upstreams: the models that answer, by the names that clients use.
+
+What a client demands of a reply is held by the model's server itself where it can:
+
+    gbnf              llama.cpp, vLLM, weights on this machine: a grammar of the model's dialect
+    structural_tag    SGLang: the same, in the notation of xgrammar
+    json_schema       Ollama, LM Studio: the reply is one JSON object that holds calls
+
+A demanded call is asked for in text mode then, for servers refuse a grammar beside tools. Where a
+server cannot hold a demand, the reply is checked, and the model is asked again (`engine`).
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
 import msgspec
 
+from callblocks.core.errors import CallerError
+from callblocks.core.specs import ToolSpec
+from callblocks.dialects import dialects
+from callblocks.gateway.exchange import GatewayRequest
 from callblocks.models.model import Model
+from callblocks.models.openai.known_servers import GrammarForm
+from callblocks.parsing.dialect import Dialect
 
-__all__ = ("ModelSettings", "Upstream")
+__all__ = ("Hold", "ModelSettings", "Upstream", "hold_of")
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,3 +55,78 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     model: Model
     dialect: str = ""
     settings: ModelSettings = ModelSettings()
+
+
+# --- Demands ---
+
+
+# The dialect whose calls are one JSON object.
+_JSON_DIALECT = "generic_json"
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """How the server holds a reply: the dialect of its calls, a grammar, or fields of the body."""
+
+    dialect: Dialect
+    grammar: str = ""
+    fields: dict[str, Any] = {}
+
+
+async def hold_of(request: GatewayRequest, upstream: Upstream, dialect: Dialect) -> Hold | None:
+    """Return how a demanded call is held; `None` if none is demanded, or the server cannot.
+
+    The first demand may have to ask a server who it is.
+    """
+    if request.choice.demand != "required" or not request.tools:
+        return None
+    names = request.choice.names or tuple(one.name for one in request.tools)
+    tools = tuple(one for one in request.tools if one.name in names)
+    form = await _form_of(upstream) if tools else ""
+    if not form:
+        return None
+    if form == "json_schema":
+        fields = {"response_format": _response_format(tools, parallel=request.parallel)}
+        return Hold(dialects[_JSON_DIALECT], fields=fields)
+    calls: Literal["required", "one"] = "required" if request.parallel else "one"
+    try:
+        # Without prose: a small model would write it until it is cut, and never call.
+        written = dialect.grammar(tools, form, calls=calls, prose=False)
+    except CallerError:
+        # A dialect without a grammar, or a schema that has none.
+        return None
+    if form == "gbnf":
+        return Hold(dialect, grammar=written)
+    return Hold(dialect, fields={"response_format": json.loads(written)})
+
+
+async def _form_of(upstream: Upstream) -> GrammarForm:
+    if upstream.settings.grammars is False:
+        return ""
+    find: Callable[[], Awaitable[GrammarForm]] | None = getattr(
+        upstream.model, "find_grammar_form", None
+    )
+    return await find() if find else getattr(upstream.model, "grammar_form", "")
+
+
+def _response_format(tools: tuple[ToolSpec, ...], *, parallel: bool) -> dict[str, Any]:
+    """Return the JSON Schema of a reply that is one object with calls."""
+    calls = [_call_schema(tool) for tool in tools]
+    row: dict[str, Any] = {"type": "array", "items": {"anyOf": calls}, "minItems": 1}
+    if not parallel:
+        row["maxItems"] = 1
+    schema = {
+        "type": "object",
+        "properties": {"tool_calls": row},
+        "required": ["tool_calls"],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": "calls", "schema": schema}}
+
+
+def _call_schema(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"name": {"const": tool.name}, "arguments": tool.parameters},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }

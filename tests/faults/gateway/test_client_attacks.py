@@ -9,10 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from callblocks.gateway import limited_http
+from callblocks.gateway import server
 from callblocks.gateway.config import parse_gateway, read_gateway
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.wire_table import all_wires
+from callblocks.gateway.server import all_wires
 from support.gateways import RunningGateway, asking, running_gateway, until
 from support.model_server import ModelServer, chat_events
 
@@ -169,7 +169,7 @@ def test_a_page_whose_name_was_made_to_lead_here_reads_no_counts() -> None:
 
 
 def test_a_head_that_never_comes_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited_http, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.1)
     with running_gateway() as gateway:
         for start in (b"", b"GET / HTTP/1.1\r\nHost: local"):
             with socket.create_connection(("127.0.0.1", gateway.port)) as one:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.gateway.app import AppSettings
+from callblocks.gateway.application import AppSettings
 from support.gateways import RunningGateway, events_of, running_gateway
 from support.model_server import DONE, ModelServer, Step, chat_events, event
 

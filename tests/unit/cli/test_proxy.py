@@ -15,11 +15,10 @@ from urllib.parse import parse_qs
 import msgspec
 import pytest
 
-from callblocks.gateway import discovery
+from callblocks.gateway import server
 from callblocks.gateway.config import GatewayConfig
-from callblocks.gateway.discovery import config_of_found, discover
-from callblocks.gateway.explain import playground_link, wire_of_body
-from callblocks.gateway.ready_lines import ready_lines
+from callblocks.gateway.explanation import playground_link, wire_of_body
+from callblocks.gateway.server import config_of_found, discover, ready_lines
 from support.command import run
 from support.model_server import ModelServer
 
@@ -43,7 +42,7 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Two servers that run; at the ports of all others nobody listens."""
     with ModelServer(models=("qwen3", "nomic-embed-text")) as ollama, ModelServer() as silent:
         found = {
-            name: msgspec.structs.replace(discovery.SERVERS[name], address=address)
+            name: msgspec.structs.replace(server.SERVERS[name], address=address)
             for name, address in (
                 ("ollama", ollama.url),
                 ("vllm", silent.url),
@@ -52,7 +51,7 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> Any:
         }
         monkeypatch.setattr("callblocks.models.openai.known_servers.SERVERS", found)
         monkeypatch.setattr("callblocks.models.open_model.SERVERS", found)
-        monkeypatch.setattr("callblocks.gateway.discovery.SERVERS", found)
+        monkeypatch.setattr("callblocks.gateway.server.SERVERS", found)
         monkeypatch.delenv("OLLAMA_HOST", raising=False)
         yield ollama
 
@@ -69,7 +68,7 @@ def test_models_for_embeddings_are_not_offered(servers: ModelServer) -> None:
 
 
 def test_where_nothing_runs_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callblocks.gateway.discovery.discover", list)
+    monkeypatch.setattr("callblocks.gateway.server.discover", list)
     result = run("proxy")
     assert result.exit_code == 2
     for words in ("ollama (http://127.0.0.1:11434/v1)", "lmstudio", "--model scripted"):
@@ -128,7 +127,7 @@ def _started(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Any:
     def told_at_once(*given: Any) -> None:
         given[-1]("http://127.0.0.1:8787")
 
-    monkeypatch.setattr("callblocks.gateway.serving.serve", told_at_once)
+    monkeypatch.setattr("callblocks.gateway.server.serve", told_at_once)
     return run("proxy", *arguments)
 
 
@@ -177,7 +176,7 @@ def test_the_log_has_each_request_or_faults_alone(
         log.info("a request for %s", "/\n\x1b[31m")
         log.warning("a fault")
 
-    monkeypatch.setattr("callblocks.gateway.serving.serve", serve)
+    monkeypatch.setattr("callblocks.gateway.server.serve", serve)
     result = run("proxy", "-m", "scripted", *option)
     log.setLevel(state[0])
     log.propagate, log.handlers = state[1:]

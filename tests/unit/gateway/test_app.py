@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callblocks.core.errors import CallerError
-from callblocks.gateway.app import AppSettings, GatewayApp
+from callblocks.gateway.application import AppSettings, GatewayApp
 from callblocks.gateway.config import (
     GatewayConfig,
     config_of_models,
@@ -24,7 +24,7 @@ from callblocks.gateway.config import (
 )
 from callblocks.gateway.exchange import Text
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.serving import ServeSettings, bind, check_address
+from callblocks.gateway.server import ServeSettings, bind, check_address
 from support.gateways import RunningGateway, asking, events_of, running_gateway, until
 from support.model_server import ModelServer, chat_events
 from support.plain_wire import plain_wires

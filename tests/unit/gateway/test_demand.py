@@ -9,10 +9,9 @@ import pytest
 
 from callblocks import ToolSpec, dialects
 from callblocks.core.blocks import TextPart
-from callblocks.gateway.demand import Hold, hold_of
 from callblocks.gateway.engine import reply
 from callblocks.gateway.exchange import GatewayRequest, ToolChoice
-from callblocks.gateway.upstreams import ModelSettings, Upstream
+from callblocks.gateway.upstreams import Hold, ModelSettings, Upstream, hold_of
 from callblocks.models.model import Message
 from callblocks.models.openai.endpoint import EndpointSettings
 from callblocks.models.openai.endpoints import ChatEndpoint, CompletionEndpoint

@@ -6,7 +6,7 @@ import pytest
 
 from callblocks.gateway.config import ClientEntry
 from callblocks.gateway.exchange import GatewayFault
-from callblocks.gateway.keys import Client, Clients
+from callblocks.gateway.operation import Client, Clients
 from callblocks.models.model import Usage
 
 DAY = 86_400.0

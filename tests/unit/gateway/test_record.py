@@ -9,7 +9,7 @@ from typing import Any
 
 from callblocks.gateway.config import parse_gateway
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.wire_table import all_wires
+from callblocks.gateway.server import all_wires
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.timeline import TIMELINES
 from support.gateways import RunningGateway, running_gateway

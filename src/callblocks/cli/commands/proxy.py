@@ -14,8 +14,8 @@ from callblocks.cli.options.chat_options import MODEL_SPEC
 
 if TYPE_CHECKING:
     from callblocks.gateway.config import GatewayConfig
-    from callblocks.gateway.discovery import Found
     from callblocks.gateway.operation import Operation
+    from callblocks.gateway.server import Found
 
 __all__ = ("command",)
 
@@ -130,7 +130,7 @@ class _Source:
         return self._discovered(config)
 
     def _discovered(self, config: GatewayConfig) -> GatewayConfig:
-        from callblocks.gateway.discovery import config_of_found, discover, places
+        from callblocks.gateway.server import config_of_found, discover, places
 
         if self.found is None:
             self.found = discover()
@@ -190,8 +190,7 @@ def _say_unset_models(config: GatewayConfig) -> None:
 
 
 def _serve(operation: Operation, source: _Source, host: str, port: int, *, has_key: bool) -> None:
-    from callblocks.gateway.serving import ServeSettings, serve
-    from callblocks.gateway.wire_table import all_wires
+    from callblocks.gateway.server import ServeSettings, all_wires, serve
 
     needs_key = has_key or bool(operation.config.clients)
     settings = ServeSettings(host=host, port=port)
@@ -206,7 +205,7 @@ def _serve(operation: Operation, source: _Source, host: str, port: int, *, has_k
 def _tell(operation: Operation, source: _Source, address: str, has_key: bool) -> None:
     """Print the address, what is offered there, and how clients are connected."""
     from callblocks.core.text import listed
-    from callblocks.gateway.ready_lines import ready_lines
+    from callblocks.gateway.server import ready_lines
     from callblocks.views.rows import visible_line
 
     config = operation.config
@@ -310,8 +309,8 @@ def _shown(address: str) -> str:
 def _explain(operation: Operation, path: Path, reply: Path | None) -> None:
     import asyncio
 
-    from callblocks.gateway.explain import explain
-    from callblocks.gateway.wire_table import all_wires
+    from callblocks.gateway.explanation import explain
+    from callblocks.gateway.server import all_wires
 
     text = reply.read_text("utf-8", "replace") if reply else None
     sys.stdout.write(asyncio.run(explain(operation.pool, all_wires(), path.read_bytes(), text)))

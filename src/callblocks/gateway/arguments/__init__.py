@@ -7,9 +7,9 @@
 A client shows a call while it arrives, so what was sent is never taken back. The joined deltas are
 the beginning of valid JSON at any time, and in the end the input itself.
 
-A reader of the dialect's notation (`json_notation`, `tags`, `elements`, `python_notation`,
-`braces`, `yaml_notation`, `body`) finds strings and values in the raw text and tells them to a
-`JsonOutput` (`output`), which writes JSON. A reader tells only what is certain, and stops for good
+A reader of the dialect's notation (`json_notation`, `tag_notation`, `python_notation`,
+`yaml_notation`) finds strings and values in the raw text and tells them to a `JsonOutput`
+(`reader`), which writes JSON. A reader tells only what is certain, and stops for good
 where the text is irregular: the repairs of the parser are its own. `finish` then gives the rest.
 
 Start with deltas.py. May import: core, parsing, dialects, views.model_view.neutral.

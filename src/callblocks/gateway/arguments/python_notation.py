@@ -11,8 +11,7 @@ import re
 from typing import Any
 
 from callblocks.core.specs import ToolSpec
-from callblocks.gateway.arguments.output import JsonOutput
-from callblocks.gateway.arguments.reader import Reader
+from callblocks.gateway.arguments.reader import JsonOutput, Reader
 from callblocks.parsing.values.python_values import read_arguments
 
 __all__ = ("PythonReader",)

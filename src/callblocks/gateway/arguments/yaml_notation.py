@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from callblocks.gateway.arguments.json_notation import decode
-from callblocks.gateway.arguments.output import JsonOutput
-from callblocks.gateway.arguments.reader import Reader
+from callblocks.gateway.arguments.reader import JsonOutput, Reader
 
 __all__ = ("YamlReader",)
 

@@ -38,23 +38,25 @@ from callblocks.gateway.exchange import (
     ReplyHead,
     ToolChoice,
 )
-from callblocks.gateway.wires.fields import Fields, as_fields, request_fields
-from callblocks.gateway.wires.openai_error import openai_error
 from callblocks.gateway.wires.parts import (
+    Fields,
+    as_fields,
     choice_of,
     free_text_spec,
     link_results,
     media_of,
     media_of_base64,
     read_input,
+    request_fields,
     text_parts,
     tool_spec,
 )
-from callblocks.gateway.wires.reply import (
+from callblocks.gateway.wires.reply_items import (
     CallItem,
     data_line,
     fold,
     last_input,
+    openai_error,
     reason_of,
     remark_rows,
 )

@@ -38,8 +38,9 @@ from callblocks.gateway.exchange import (
     ReplyHead,
     ToolChoice,
 )
-from callblocks.gateway.wires.fields import Fields, as_fields, request_fields
 from callblocks.gateway.wires.parts import (
+    Fields,
+    as_fields,
     choice_of,
     estimate_tokens,
     failed_parts,
@@ -47,10 +48,11 @@ from callblocks.gateway.wires.parts import (
     media_of,
     media_of_base64,
     read_input,
+    request_fields,
     text_parts,
     tool_spec,
 )
-from callblocks.gateway.wires.reply import (
+from callblocks.gateway.wires.reply_items import (
     TextItem,
     fold,
     last_input,

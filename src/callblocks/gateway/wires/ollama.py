@@ -32,17 +32,17 @@ from callblocks.gateway.exchange import (
     ReplyEvent,
     ReplyHead,
 )
-from callblocks.gateway.wires.fields import Fields, request_fields
-from callblocks.gateway.wires.models_list import ListedModel
 from callblocks.gateway.wires.parts import (
+    Fields,
     link_results,
     media_of,
     media_of_base64,
     read_input,
+    request_fields,
     text_parts,
     tool_spec,
 )
-from callblocks.gateway.wires.reply import fold, json_bytes, remark_rows
+from callblocks.gateway.wires.reply_items import ListedModel, fold, json_bytes, remark_rows
 from callblocks.models.model import Message
 
 __all__ = ("VERSION", "OllamaWire", "OllamaWriter", "show", "tags")

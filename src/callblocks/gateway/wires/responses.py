@@ -38,18 +38,20 @@ from callblocks.gateway.exchange import (
     ReplyHead,
     ToolChoice,
 )
-from callblocks.gateway.wires.fields import Fields, as_fields, request_fields
-from callblocks.gateway.wires.openai_error import openai_error
 from callblocks.gateway.wires.parts import (
+    Fields,
+    as_fields,
     choice_of,
     free_text_spec,
     link_results,
     media_of,
     media_of_base64,
     read_input,
+    request_fields,
     text_parts,
     tool_spec,
 )
+from callblocks.gateway.wires.reply_items import openai_error
 from callblocks.gateway.wires.responses_writer import ItemStore, ResponsesWriter
 from callblocks.models.model import Message, Role
 

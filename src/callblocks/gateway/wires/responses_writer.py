@@ -20,8 +20,13 @@ from callblocks.gateway.exchange import (
     ReplyEvent,
     ReplyHead,
 )
-from callblocks.gateway.wires.openai_error import openai_error_code
-from callblocks.gateway.wires.reply import json_bytes, last_input, named_line, reason_of
+from callblocks.gateway.wires.reply_items import (
+    json_bytes,
+    last_input,
+    named_line,
+    openai_error_code,
+    reason_of,
+)
 from callblocks.models.model import Usage
 
 __all__ = ("ItemStore", "ResponsesWriter")

@@ -21,10 +21,9 @@ from callblocks.gateway.exchange import (
     ToolChoice,
 )
 from callblocks.gateway.wires.chat import ChatWire
-from callblocks.gateway.wires.completions import CompletionsWire
 from callblocks.gateway.wires.messages import MessagesWire
-from callblocks.gateway.wires.models_list import ListedModel, list_models
 from callblocks.gateway.wires.ollama import OllamaWire, show, tags
+from callblocks.gateway.wires.reply_items import ListedModel, list_models
 from callblocks.gateway.wires.responses import ResponsesWire
 from callblocks.gateway.wires.responses_writer import ItemStore
 from callblocks.models.model import Message
@@ -540,19 +539,10 @@ def test_models_are_listed_for_each_client() -> None:
     assert "vision" in show(MODELS[1])["capabilities"]
 
 
-def test_a_completion_goes_through_as_it_is() -> None:
-    wire = CompletionsWire()
-    read = wire.read({"model": "m", "prompt": "a", "stream": True})
-    assert (read.model, read.body["prompt"], read.streams) == ("m", "a", True)
-    with pytest.raises(GatewayFault):
-        wire.read({"prompt": "a"})
-    assert wire.fail(GatewayFault("timeout", "late")).startswith(b'data: {"error":')
-
-
 @pytest.mark.parametrize("kind", STATUS)
 def test_every_fault_has_the_shape_of_its_wire(kind: FaultKind) -> None:
     fault = GatewayFault(kind, "because", field="messages[0]")
-    for wire in (CHAT, RESPONSES, CompletionsWire()):
+    for wire in (CHAT, RESPONSES):
         error = wire.fault(fault)["error"]
         assert {*error} == {"message", "type", "param", "code"}
         assert (error["message"], error["param"]) == ("because", "messages[0]")

@@ -21,7 +21,7 @@ from callblocks.gateway.exchange import GatewayFault, GatewayRequest
 from callblocks.gateway.history import ModelPrompt, prompt_of
 from callblocks.gateway.pool import Pool
 from callblocks.gateway.upstreams import Upstream
-from callblocks.gateway.wires.wire import Wire
+from callblocks.gateway.wires.reply_items import Wire
 from callblocks.models.model import Request, mode_of
 from callblocks.parsing.dialect import Parsed
 

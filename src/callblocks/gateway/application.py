@@ -10,6 +10,9 @@
 Every path of /v1 is found without the /v1, too: clients disagree about what a base URL ends with.
 An error has the shape of the wire that the path belongs to. What a client left is nobody's error:
 its request ends, with all that it waits for.
+
+A client that asks `/v1/completions` continues a text and knows no calls: the body goes to the
+upstream with the upstream's own name of the model, and its answer comes back byte for byte.
 """
 
 from __future__ import annotations
@@ -28,15 +31,18 @@ from starlette.types import Receive, Scope, Send
 from callblocks import __version__
 from callblocks.core.errors import ModelError
 from callblocks.core.events import CallInput, CallStarted, Reasoning, Text
-from callblocks.gateway.access import (
+from callblocks.core.json_values import json_text
+from callblocks.gateway.config import GatewayModel
+from callblocks.gateway.connection import (
+    Connection,
+    Gone,
     allowed_origin,
     check_host,
+    encode_json,
     preflight_headers,
+    read_json,
     shown_headers,
 )
-from callblocks.gateway.config import GatewayModel
-from callblocks.gateway.connection import Connection, Gone, encode_json, read_json
-from callblocks.gateway.conversation import conversation_of
 from callblocks.gateway.engine import reply
 from callblocks.gateway.exchange import (
     Finished,
@@ -44,27 +50,27 @@ from callblocks.gateway.exchange import (
     GatewayRequest,
     ReplyEvent,
     ReplyHead,
+    conversation_of,
+    fault_of,
 )
-from callblocks.gateway.faults import fault_of
-from callblocks.gateway.keys import Client
-from callblocks.gateway.metrics import METRICS_TYPE
-from callblocks.gateway.operation import Operation
-from callblocks.gateway.passing import pass_on
+from callblocks.gateway.operation import METRICS_TYPE, Client, Operation
 from callblocks.gateway.pool import Backend, Route
 from callblocks.gateway.upstreams import Upstream
 from callblocks.gateway.wires.messages import MessagesWire
-from callblocks.gateway.wires.models_list import (
+from callblocks.gateway.wires.ollama import VERSION, show, tags
+from callblocks.gateway.wires.parts import estimate_tokens
+from callblocks.gateway.wires.reply_items import (
     ListedModel,
+    StreamWriter,
+    Wire,
     anthropic_model,
     list_models,
     openai_model,
 )
-from callblocks.gateway.wires.ollama import VERSION, show, tags
-from callblocks.gateway.wires.parts import estimate_tokens
-from callblocks.gateway.wires.wire import StreamWriter, Wire
 from callblocks.models.model import Usage
+from callblocks.models.openai.endpoints import ChatEndpoint, CompletionEndpoint
 
-__all__ = ("AppSettings", "Engine", "GatewayApp")
+__all__ = ("AppSettings", "Engine", "GatewayApp", "pass_on")
 
 _LOG = logging.getLogger("callblocks.gateway")
 # Monitoring asks for these again and again, so the log leaves them out.
@@ -613,3 +619,54 @@ class _Stream:
             return b""
         self._has_begun = True
         return self._writer.begin()
+
+
+# --- Plain completions ---
+
+
+_COMPLETIONS = "completions"
+_CHARACTERS_A_TOKEN = 4
+
+
+async def pass_on(
+    connection: Connection,
+    route: Route,
+    body: dict[str, Any],
+    used: Callable[[Usage], None] = lambda _: None,
+) -> None:
+    """Answer with what the first upstream that answers says; `used` gets its estimated tokens."""
+    *others, last = route.order("")
+    for backend in (*others, last):
+        try:
+            async with connection.watched():
+                await _pass_on_to(connection, backend, body, used)
+            backend.connection.worked()
+            return
+        except ModelError as error:
+            fault = fault_of(error)
+            if connection.has_begun or backend is last or fault.kind == "invalid_request":
+                raise fault from error
+            backend.connection.failed()
+
+
+async def _pass_on_to(
+    connection: Connection, backend: Backend, body: dict[str, Any], used: Callable[[Usage], None]
+) -> None:
+    with backend.connection.held():
+        model = (await backend.upstream()).model
+        if not isinstance(model, ChatEndpoint | CompletionEndpoint):
+            words = f"{model.name} is behind no address, so it continues no text; use a chat"
+            raise GatewayFault("invalid_request", words, field="model", code="no_completions")
+        async with model.stream.post(_COMPLETIONS, {**body, "model": model.name}) as arriving:
+            kind = arriving.kind or "application/json"
+            events = length = 0
+            try:
+                while piece := await arriving.piece():
+                    events += piece.count(b"data:")
+                    length += len(piece)
+                    await connection.write(piece, kind)
+            finally:
+                # A stream has about one token in each event.
+                prompt = len(json_text(body.get("prompt"))) // _CHARACTERS_A_TOKEN
+                used(Usage(prompt, events or length // _CHARACTERS_A_TOKEN))
+            await connection.write(b"", kind, more=False)

@@ -1,0 +1,356 @@
+"""The server of a gateway: its wires, the models that it finds on this machine, and its clients.
+
+    discover()      [Found("ollama", "Ollama", "http://127.0.0.1:11434/v1", ("qwen3",))]
+    serve(operation, all_wires(), ServeSettings(port=8787), told=print)
+
+SIGINT and SIGTERM end it: replies that run get a few seconds, a second Ctrl-C ends it at once.
+
+The head of a request has limits, which uvicorn does not set:
+
+- A head of more than `MOST_HEADER_BYTES` is refused with a 400; one that never ends is cut off.
+- A connection whose head does not arrive within `HEAD_SECONDS` is cut off, also where nothing comes
+  at all. The body has a time and a size of its own (`gateway.connection`).
+
+Every known server of this machine is asked for its models at once, with a second for the answer.
+The ports are those of `known_servers`; Ollama's is that of OLLAMA_HOST where it is set, and only if
+that is this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import uvicorn
+from uvicorn.loops.auto import auto_loop_factory
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from callblocks.core.errors import CallerError, ModelError
+from callblocks.core.hosts import is_loopback
+from callblocks.core.text import brief
+from callblocks.gateway.application import AppSettings, GatewayApp
+from callblocks.gateway.config import GatewayConfig, config_of_models
+from callblocks.gateway.operation import Operation
+from callblocks.gateway.wires.chat import ChatWire
+from callblocks.gateway.wires.messages import MessagesWire
+from callblocks.gateway.wires.ollama import OllamaWire
+from callblocks.gateway.wires.reply_items import Wire
+from callblocks.gateway.wires.responses import ResponsesWire
+from callblocks.models.open_model import locate
+from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url
+from callblocks.models.openai.http_client import list_models
+from callblocks.models.openai.known_servers import SERVERS
+
+__all__ = (
+    "HEAD_SECONDS",
+    "MOST_HEADER_BYTES",
+    "Found",
+    "GatewayServer",
+    "LimitedHttp",
+    "ServeSettings",
+    "all_wires",
+    "bind",
+    "check_address",
+    "config_of_found",
+    "discover",
+    "places",
+    "ready_lines",
+    "serve",
+)
+
+_LOG = logging.getLogger("callblocks.gateway")
+_LAST_SECONDS = 5
+# When the collector of garbage looks. By itself it looks after every 700 new objects.
+_LOOK_AFTER = 10_000, 5, 5
+
+
+class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a gateway listens, and the limits of its application."""
+
+    host: str = "127.0.0.1"
+    port: int = 8787
+    app: AppSettings = AppSettings()
+
+
+def check_address(host: str, operation: Operation) -> None:
+    """Raise `CallerError` for a gateway without keys that other machines would reach."""
+    if operation.clients.is_open and not is_loopback(host):
+        raise CallerError(
+            f"{brief(host)} can be reached from other machines: name the variable with a key "
+            "(--key-env, or [clients.NAME] in the gateway's file), or bind to 127.0.0.1"
+        )
+
+
+def bind(settings: ServeSettings) -> socket.socket:
+    """Return the socket that is listened at."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((settings.host.strip("[]"), settings.port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        number = error.errno if isinstance(error, OSError) else None
+        words = str(error)
+        if number == errno.EADDRINUSE:
+            words = "it is in use; name another with --port, or 0 for one that is free"
+        place = f"{brief(settings.host)}, port {settings.port}"
+        raise CallerError(f"cannot listen at {place}: {words}") from error
+    bound.listen(2048)
+    bound.setblocking(False)
+    return bound
+
+
+class GatewayServer(uvicorn.Server):
+    """A server of one application; `told` is called when it answers."""
+
+    def __init__(self, app: GatewayApp, told: Callable[[], None] = lambda: None) -> None:
+        config = uvicorn.Config(
+            app,
+            http=LimitedHttp,
+            ws="none",
+            lifespan="on",
+            access_log=False,
+            log_level="error",
+            log_config=None,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_LAST_SECONDS,
+        )
+        super().__init__(config)
+        self._app = app
+        self._told = told
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        gc.freeze()
+        gc.set_threshold(*_LOOK_AFTER)
+        self._told()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Give replies that run some seconds to end; then end them with a fault of their wire."""
+        if count := len(self.server_state.tasks):
+            words = "stopping; requests that run have %d seconds (%d now), another Ctrl-C ends them"
+            _LOG.info(words, _LAST_SECONDS, count)
+        self._app.stop()
+        await super().shutdown(sockets)
+
+
+def serve(
+    operation: Operation,
+    wires: Mapping[str, Wire],
+    settings: ServeSettings,
+    told: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve until stopped; `told` gets the address once the gateway answers."""
+    check_address(settings.host, operation)
+    bound = bind(settings)
+    app = GatewayApp(operation, wires, settings.app)
+    server = GatewayServer(app, lambda: told(address_of(bound)))
+    with bound, asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        runner.run(server.serve([bound]))
+
+
+def address_of(bound: socket.socket) -> str:
+    """Return the address of a bound socket, as a client writes it."""
+    name: str = bound.getsockname()[0]
+    port: int = bound.getsockname()[1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+# --- The head of a request ---
+
+
+HEAD_SECONDS = 30.0
+MOST_HEADER_BYTES = 64 * 1024
+# What may arrive of a head that is not complete. More than one read brings, which may begin with
+# the end of an earlier body.
+_MOST_UNREAD = 1024 * 1024
+
+
+class LimitedHttp(HttpToolsProtocol):
+    """One connection of HTTP as uvicorn reads it, with limits on the head of a request."""
+
+    _head = 0
+    _unread = 0
+    _is_in_head = True
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._is_in_head:
+            self._begin()
+        super().data_received(data)
+        if self._is_in_head:
+            self._unread += len(data)
+            if self._unread > _MOST_UNREAD:
+                self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        self._head = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._count(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(name + value)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head, self._unread = False, 0
+        self._end()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._is_in_head = True
+        super().on_message_complete()
+
+    def _count(self, part: bytes) -> None:
+        # Each costs some memory beside its bytes.
+        self._head += len(part) + 32
+        if self._head > MOST_HEADER_BYTES:
+            raise ValueError("the headers pass the limit")
+
+    def _begin(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+
+    def _end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+# --- Wires ---
+
+
+def all_wires() -> dict[str, Wire]:
+    """Return one of each wire."""
+    wires: tuple[Wire, ...] = (ChatWire(), ResponsesWire(), MessagesWire(), OllamaWire())
+    return {wire.name: wire for wire in wires}
+
+
+# --- Model servers of this machine ---
+
+
+_ANSWER_SECONDS = 1.0
+# Names of models that only make embeddings: nobody can talk with them.
+_NO_CHAT = ("embed", "bge-", "rerank", "minilm", "whisper")
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A server that answered, and its models."""
+
+    server: str
+    about: str
+    url: str
+    models: tuple[str, ...]
+
+
+def places(environment: Mapping[str, str] = os.environ) -> dict[str, EndpointSettings]:
+    """Return the servers of this machine by their names, with the address of each."""
+    located = {name: locate(f"{name}:", environment=environment) for name in SERVERS}
+    return {name: one for name, one in located.items() if is_loopback_url(one.base_url)}
+
+
+def discover(environment: Mapping[str, str] = os.environ) -> list[Found]:
+    """Ask all of them, and block until each has answered or a second is over."""
+    asked = places(environment)
+    with ThreadPoolExecutor(1) as worker:
+        return worker.submit(lambda: asyncio.run(_ask_all(asked))).result()
+
+
+def config_of_found(found: Iterable[Found], config: GatewayConfig) -> GatewayConfig:
+    """Return the config with every model that was found; the first one is the default.
+
+    Models for embeddings are left out.
+    """
+    specs = [
+        f"{one.server}:{model}"
+        for one in found
+        for model in one.models
+        if not any(word in model.lower() for word in _NO_CHAT)
+    ]
+    return config_of_models(specs, config)
+
+
+async def _ask_all(asked: Mapping[str, EndpointSettings]) -> list[Found]:
+    answers = await asyncio.gather(*(_ask(name, one) for name, one in asked.items()))
+    return [one for one in answers if one is not None]
+
+
+async def _ask(name: str, settings: EndpointSettings) -> Found | None:
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            models = await list_models(settings)
+    except (ModelError, TimeoutError):
+        return None
+    return Found(name, SERVERS[name].about, settings.shown_url, models)
+
+
+# --- Lines that connect a client ---
+
+
+def ready_lines(address: str, model: str, *, has_key: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield each client with its lines. With a key, the lines name a variable that has it."""
+    key = "$CALLBLOCKS_KEY" if has_key else "none"
+    yield (
+        "Codex",
+        [
+            "codex -c model_provider=callblocks \\",
+            f'  -c \'model_providers.callblocks={{name="callblocks", base_url="{address}/v1",'
+            f' wire_api="responses"{_codex_key(has_key)}}}\' -m {model}',
+        ],
+    )
+    yield (
+        "Claude Code",
+        [
+            f"ANTHROPIC_BASE_URL={address} ANTHROPIC_AUTH_TOKEN={key} \\",
+            f"  ANTHROPIC_MODEL={model} ANTHROPIC_SMALL_FAST_MODEL={model} claude",
+        ],
+    )
+    yield (
+        "opencode (opencode.json)",
+        [
+            '{"provider": {"callblocks": {"npm": "@ai-sdk/openai-compatible",',
+            f'  "options": {{"baseURL": "{address}/v1"{_opencode_key(has_key)}}},',
+            f'  "models": {{"{model}": {{}}}}}}}}, "model": "callblocks/{model}"}}',
+        ],
+    )
+    yield (
+        "Cline",
+        [f"cline auth -p openai-compatible -b {address}/v1 -k {key} -m {model}"],
+    )
+    shown = 'os.environ["CALLBLOCKS_KEY"]' if has_key else '"none"'
+    yield (
+        "openai (Python)",
+        [f'OpenAI(base_url="{address}/v1", api_key={shown})  # model="{model}"'],
+    )
+
+
+def _codex_key(has_key: bool) -> str:
+    return ', env_key="CALLBLOCKS_KEY"' if has_key else ""
+
+
+def _opencode_key(has_key: bool) -> str:
+    return ', "apiKey": "{env:CALLBLOCKS_KEY}"' if has_key else ""
