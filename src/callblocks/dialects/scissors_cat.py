@@ -39,7 +39,7 @@ from callblocks.parsing.grammar.argument_rules import input_rule
 from callblocks.parsing.grammar.expressions import EMPTY, Ref, alt, chars, lit, many, seq
 from callblocks.parsing.grammar.grammar import Grammar
 from callblocks.parsing.loop import Setting
-from callblocks.parsing.repair.calls import read_mended
+from callblocks.parsing.repair.call_row import read_mended
 from callblocks.parsing.values.json_scan import JsonScan
 from callblocks.parsing.values.schema_shape import in_schema_order
 

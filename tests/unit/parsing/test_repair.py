@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from callblocks.core.json_values import same
 from callblocks.parsing.repair.arguments import read_keywords
 from callblocks.parsing.repair.brackets import Brackets, PythonBrackets
-from callblocks.parsing.repair.calls import Broken, mend, read_mended
+from callblocks.parsing.repair.call_row import Broken, mend, read_mended
 from callblocks.parsing.values.json_scan import ScanState
 from callblocks.parsing.values.tolerant_json import Tolerant, Unrepairable
 

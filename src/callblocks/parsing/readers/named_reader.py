@@ -18,7 +18,7 @@ from callblocks.parsing.engine.markers import Markers, without_line_end
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.readers.announce import Telling
 from callblocks.parsing.readers.call_keys import Parts
-from callblocks.parsing.repair.calls import mend_value, read_mended
+from callblocks.parsing.repair.call_row import mend_value, read_mended
 from callblocks.parsing.values.binding import bind
 from callblocks.parsing.values.json_scan import JsonScan, ScanState
 
