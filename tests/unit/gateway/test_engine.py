@@ -318,6 +318,13 @@ def test_blank_lines_in_an_answer_cost_no_more_than_other_characters() -> None:
     assert said(run(model, asked(tools=(), json_format=JsonFormat()))) == "1"
 
 
+def test_an_answer_that_stays_no_json_is_told() -> None:
+    model = Told("Sure!", "Of course.")
+    events = run(model, asked(tools=(), json_format=JsonFormat()), retries=1)
+    assert said(events) == "Of course."
+    assert end(events).remarks[-1].code == "answer-not-json"
+
+
 def test_a_denied_call_is_not_seen_and_the_model_goes_on() -> None:
     policy = Policy(
         (Rule(decide="deny", tool=("read_file",), path=("**/.env",), because="secret"),)
