@@ -83,8 +83,8 @@ _UNKNOWN = "There is no tool {name} here, or it may not be called now. Nothing r
 _UNFIT = "Your call of {name} does not fit its tool: {why}. Nothing ran. Correct it."
 _NOT_JSON = "Your answer is not the JSON that is demanded: {why}. Write the whole answer again."
 _WROTE_RESULT = (
-    "You wrote a result yourself. Nothing ran, and it is not true. Call the tool, and wait for its "
-    "result; or answer in words."
+    "You wrote a result yourself. Nothing ran, and it is not true. Call the tool now, exactly in "
+    "the form that you were told, and end your reply behind the call."
 )
 _DENIED = "This call was refused and did not run: {why}. Go on without it."
 

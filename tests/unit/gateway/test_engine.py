@@ -37,6 +37,7 @@ from callblocks.models.model import (
     Usage,
     UsedMode,
 )
+from callblocks.parsing.teaching import EXAMPLE_LEAD
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 
@@ -514,3 +515,5 @@ def test_a_small_model_is_taught_by_signatures_where_the_tools_are_many(
     (part,) = model.requests[0].messages[0].parts
     assert isinstance(part, TextPart)
     assert ("tool_1(path)" in part.text) is is_short
+    # It would write the words of the example instead of a call.
+    assert EXAMPLE_LEAD not in part.text
