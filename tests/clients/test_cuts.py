@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ from callblocks.core.calls import Call, Item
 from callblocks.core.errors import Unwritable
 from callblocks.core.specs import ToolSpec
 from support.direct_gateway import Texts, anthropic_client, openai_client
+from support.sampling import FULL
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -26,8 +28,8 @@ SCHEMA: dict[str, Any] = {
 TOOL = ToolSpec("get_weather", "Tell the weather.", SCHEMA)
 FIRST = Call(id="c1", name=TOOL.name, input={"city": 'Å "x" \\ b', "days": 12, "detailed": True})
 SECOND = Call(id="c2", name=TOOL.name, input={"city": "Rio", "days": -3, "detailed": False})
-MOST = 5
-"""Cuts of one text that are tried; each text is another choice of them."""
+MOST = sys.maxsize if FULL else 5
+"""Cuts of one text that are tried: each text has another choice, `CALLBLOCKS_FULL=1` has all."""
 
 TAUGHT = tuple(name for name, dialect in dialects.items() if dialect.rules)
 Message: TypeAlias = tuple[str, list[tuple[str, Any]]]

@@ -124,8 +124,8 @@ class Remark(msgspec.Struct, frozen=True):
     """One thing that the gateway mended or refused in a reply, countable by its code.
 
     `code` is that of the parser's problem (`repaired-quotes`), or of the gateway: `asked-again`,
-    `choice-not-held`, `unknown-tool`, `input-unfit`, `denied`, `rewritten`, `second-call-dropped`,
-    `schema-not-checked`.
+    `choice-not-held`, `answer-not-json`, `schema-not-checked`, `unknown-tool`, `input-unfit`,
+    `input-differs`, `call-twice`, `call-not-ended`, `written-result`, `denied`, `rewritten`.
     """
 
     code: str

@@ -42,7 +42,7 @@ from callblocks.models.model import Message, Request, Role, UsedMode, context_of
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.loop import Engine
-from callblocks.parsing.teaching import compact_spec
+from callblocks.parsing.teaching import EXAMPLE_LEAD, compact_spec
 from callblocks.session.model_choice import DEFAULT_DIALECT, Offered, known_dialect
 from callblocks.views.model_view.neutral import ESCAPE_NOTE, Neutral, signed
 
@@ -597,9 +597,12 @@ def is_compact(upstream: Upstream) -> bool:
 
 def _taught_tools(dialect: str, tools: _ToolKey, upstream: Upstream) -> str:
     """Return the part of the system prompt that teaches the tools, short where it must be."""
-    full = _taught(dialect, tools, False)
-    is_long = upstream.settings.compact is not None or len(full) > _SHORT_TEACHING
-    return _taught(dialect, tools, True) if is_long and is_compact(upstream) else full
+    taught = _taught(dialect, tools, False)
+    is_long = upstream.settings.compact is not None or len(taught) > _SHORT_TEACHING
+    if is_long and is_compact(upstream):
+        taught = _taught(dialect, tools, True)
+    # A small model copies the words of the example, too: then it writes them instead of calls.
+    return taught.replace(EXAMPLE_LEAD, "", 1) if is_small(upstream.model.name) else taught
 
 
 @lru_cache(maxsize=64)

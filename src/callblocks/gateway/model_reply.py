@@ -83,8 +83,8 @@ _UNKNOWN = "There is no tool {name} here, or it may not be called now. Nothing r
 _UNFIT = "Your call of {name} does not fit its tool: {why}. Nothing ran. Correct it."
 _NOT_JSON = "Your answer is not the JSON that is demanded: {why}. Write the whole answer again."
 _WROTE_RESULT = (
-    "You wrote a result yourself. Nothing ran, and it is not true. Call the tool, and wait for its "
-    "result; or answer in words."
+    "You wrote a result yourself. Nothing ran, and it is not true. Call the tool now, exactly in "
+    "the form that you were told, and end your reply behind the call."
 )
 _DENIED = "This call was refused and did not run: {why}. Go on without it."
 
@@ -228,6 +228,7 @@ class ModelReply:
         self._holds = holds
         self._prose_is_thought = prose_is_thought
         self._held: list[Text] = []
+        self._answer_fault: str | None = None
         self._thoughts: list[str] = []
         tags = prompt.dialect.result_tags if prompt.dialect is not None else None
         # Prose may speak of the tag; a result begins with a line of its own behind it.
@@ -661,7 +662,12 @@ class ModelReply:
         return Again("denied", (Message("assistant", parts, calls), *results), is_denial=True)
 
     def _json_fault(self) -> str:
-        """Return why the answer is not the JSON that the client demands, or ""."""
+        """Return why the answer is not the JSON that the client demands, or ""; judged once."""
+        if self._answer_fault is None:
+            self._answer_fault = self._judge_answer()
+        return self._answer_fault
+
+    def _judge_answer(self) -> str:
         form = self._request.json_format
         if form is None or not self._held:
             return ""
@@ -687,6 +693,8 @@ class ModelReply:
 
     def rest(self) -> Iterator[ReplyEvent]:
         """Yield what waited, in its order: the reply stands as it is."""
+        if not self._sender.calls and (why := self._json_fault()):
+            self._sender.remark("answer-not-json", why)
         held, self._held = self._held, []
         text = "".join(event.text for event in held)
         if self._request.json_format is not None and (value := _json_value(text)):

@@ -95,7 +95,10 @@ async def hold_of(request: GatewayRequest, upstream: Upstream, dialect: Dialect)
         # A dialect without a grammar, or a schema that has none.
         return None
     if form == "gbnf":
-        return Hold(dialect, grammar=written)
+        # The template of a thinking model opens its thought. The grammar leaves no room to close
+        # it, so llama.cpp would take the call for a thought.
+        is_llama = getattr(upstream.model, "server", "") == "llama.cpp"
+        return Hold(dialect, written, {"reasoning_format": "none"} if is_llama else {})
     return Hold(dialect, fields={"response_format": json.loads(written)})
 
 

@@ -22,6 +22,7 @@ from callblocks.parsing.values.schema_shape import Plain, Schemas, elements, kin
 
 __all__ = (
     "COMPACT_SIZE",
+    "EXAMPLE_LEAD",
     "Note",
     "compact_prompt",
     "compact_spec",
@@ -601,6 +602,10 @@ def _size(line: str) -> int:
     return len(line.encode()) + 1
 
 
+# The prose before the call of an example.
+EXAMPLE_LEAD = "I will use a tool.\n"
+
+
 def example_items(tools: Sequence[ToolSpec]) -> list[Item]:
     """Return a sentence, and a call of the first tool with a sample of its required input."""
     if not tools:
@@ -609,7 +614,7 @@ def example_items(tools: Sequence[ToolSpec]) -> list[Item]:
     value = {name: sample(tool.properties.get(name, {}), name) for name in _shown(tool)}
     if isinstance(value.get(tool.body or ""), str):
         value[str(tool.body)] += "\n"
-    return ["I will use a tool.\n", Call(id="call-1", name=tool.name, input=value)]
+    return [EXAMPLE_LEAD, Call(id="call-1", name=tool.name, input=value)]
 
 
 def sample(schema: dict[str, Any], name: str = "text") -> Any:

@@ -21,7 +21,7 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 WEATHER = ToolSpec("get_weather", "Tell the weather.", CITY)
 TIME = ToolSpec("get_time", "Tell the time.", CITY)
 REQUIRED = ToolChoice("required")
-HELD = {"grammar", "structured_outputs", "response_format"}
+HELD = {"grammar", "reasoning_format"}
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 
 
@@ -142,5 +142,6 @@ def test_a_demand_goes_to_llama_cpp_at_a_bare_address_as_a_grammar_without_tools
         events = asyncio.run(act())
         (request,) = server.requests
     assert "root ::=" in request.body["grammar"]
+    assert request.body["reasoning_format"] == "none"
     assert "tools" not in request.body
     assert events[-1].reason == "calls"

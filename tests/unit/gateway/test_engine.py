@@ -37,6 +37,7 @@ from callblocks.models.model import (
     Usage,
     UsedMode,
 )
+from callblocks.parsing.teaching import EXAMPLE_LEAD
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 
@@ -318,6 +319,13 @@ def test_blank_lines_in_an_answer_cost_no_more_than_other_characters() -> None:
     assert said(run(model, asked(tools=(), json_format=JsonFormat()))) == "1"
 
 
+def test_an_answer_that_stays_no_json_is_told() -> None:
+    model = Told("Sure!", "Of course.")
+    events = run(model, asked(tools=(), json_format=JsonFormat()), retries=1)
+    assert said(events) == "Of course."
+    assert end(events).remarks[-1].code == "answer-not-json"
+
+
 def test_a_denied_call_is_not_seen_and_the_model_goes_on() -> None:
     policy = Policy(
         (Rule(decide="deny", tool=("read_file",), path=("**/.env",), because="secret"),)
@@ -507,3 +515,5 @@ def test_a_small_model_is_taught_by_signatures_where_the_tools_are_many(
     (part,) = model.requests[0].messages[0].parts
     assert isinstance(part, TextPart)
     assert ("tool_1(path)" in part.text) is is_short
+    # It would write the words of the example instead of a call.
+    assert EXAMPLE_LEAD not in part.text

@@ -245,6 +245,11 @@ class ChatEndpoint:
         """Return how the server holds a reply to a form; "" if that is unknown."""
         return grammar_form(self._settings)
 
+    @property
+    def server(self) -> str:
+        """Return the name of the known server behind the address; "" where it is not known."""
+        return self._settings.server
+
     async def find_grammar_form(self) -> GrammarForm:
         """Return it; for a bare address, ask the server once who it is."""
         if not self._has_asked:
@@ -401,6 +406,11 @@ class CompletionEndpoint:
     def grammar_form(self) -> GrammarForm:
         """Return how the server holds a reply to a form; "" if that is unknown."""
         return grammar_form(self._settings)
+
+    @property
+    def server(self) -> str:
+        """Return the name of the known server behind the address; "" where it is not known."""
+        return self._settings.server
 
     async def find_grammar_form(self) -> GrammarForm:
         """Return it; for a bare address, ask the server once who it is."""
