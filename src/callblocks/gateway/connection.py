@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from callblocks.core.hosts import host_of, is_loopback
+from callblocks.core.urls import host_of, is_loopback
 from callblocks.gateway.config import GatewayConfig
 from callblocks.gateway.exchange import GatewayFault
 

@@ -33,8 +33,8 @@ from uvicorn.loops.auto import auto_loop_factory
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from callblocks.core.errors import CallerError, ModelError
-from callblocks.core.hosts import is_loopback
 from callblocks.core.text import brief
+from callblocks.core.urls import is_loopback
 from callblocks.gateway.application import AppSettings, GatewayApp
 from callblocks.gateway.config import GatewayConfig, config_of_models
 from callblocks.gateway.operation import Operation

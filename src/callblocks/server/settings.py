@@ -19,9 +19,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from callblocks.core.errors import CallerError, ToolError
-from callblocks.core.hosts import host_of, is_loopback
 from callblocks.core.text import brief
-from callblocks.core.urls import read_host
+from callblocks.core.urls import host_of, is_loopback, read_host
 
 __all__ = (
     "SDK_VERSIONS",
@@ -38,7 +37,7 @@ __all__ = (
 
 # --- Loopback names, and the public URLs that a proxy has for this server ---
 #
-# `callblocks.core.hosts` says which names are loopback.
+# `callblocks.core.urls` says which names are loopback.
 #
 #     https://chat.example  http://[2001:db8::1]:8080/           public URLs
 #     https://example.com/chat                                   refused: it has a path

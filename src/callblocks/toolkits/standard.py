@@ -9,14 +9,6 @@ Toolkits: groups of tools that are made for one workplace.
 The toolkits that come with callblocks stand in a table (`standard`); those of others are entry
 points (`callblocks.plugins`). Both are made in the same way: a function takes a `Workplace` and
 returns tools. A plug-in may also be the tools themselves, in any shape that `Registry` takes.
-
-`custom`: a tool of the caller's by its name, for dialects whose types are a fixed list.
-
-    custom(name="remove", parameters={"path": "old.md"})     is     remove(path="old.md")
-
-It is another way to write that call and nothing else: the named tool is the one that a policy
-judges, that a person approves and sees a preview of, and that runs. Naming `custom` itself in a
-policy denies or asks about all that is called through it; an allow of it allows nothing.
 """
 
 from __future__ import annotations
@@ -24,18 +16,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
-from pydantic import Field
 
-from callblocks.core.errors import CallblocksError, ToolError
+from callblocks.core.errors import CallblocksError
 from callblocks.core.extras import fault_of, install_line
 from callblocks.guard.files.root import Root
 from callblocks.plugins import TOOLKITS, load_plugins, warn_left_out
 from callblocks.toolkits.office.open_office import SERVICES, local_office, service_tools
-from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
@@ -52,7 +42,6 @@ __all__ = (
     "Toolkit",
     "Workplace",
     "add_plugins",
-    "custom_tools",
     "standard_tools",
 )
 
@@ -107,31 +96,6 @@ def _made(plugin: object, workplace: Workplace) -> list[Tool]:
         replace(tool, origin="function") if tool.origin == "builtin" else tool
         for tool in Registry(cast("Any", given)).tools
     ]
-
-
-def custom_tools() -> tuple[Tool, ...]:
-    """Return the tool that stands for any other tool of its registry."""
-
-    @tool(body="parameters", origin="builtin")
-    def custom(
-        name: Annotated[str, Field(min_length=1, max_length=128)],
-        parameters: dict[str, Any] = {},  # noqa: B006 the schema shows it, and nothing changes it
-    ) -> Any:
-        """Call a tool by its name, one that this program added; all its rules apply.
-
-        Args:
-            name: the tool, such as remove
-            parameters: its input, such as {"path": "old.md"}
-        """
-        raise ToolError("not_runnable", f"custom stands for {name}; only a runtime can call that")
-
-    # The runtime resolves `stands_for` before policy, approval and preview, so the function above
-    # is never reached through a runtime. It raises for callers that invoke the tool directly.
-    return (msgspec.structs.replace(custom, stands_for=_meant),)
-
-
-def _meant(values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    return values["name"], values["parameters"]
 
 
 EXEC_TOOLS = ("exec_tools.execute_code_python", "exec_tools.execute_code_shell")
@@ -197,7 +161,7 @@ def _web_tools(place: Workplace) -> Iterable[Tool]:
 
 
 def _custom_tools(place: Workplace) -> Iterable[Tool]:
-    from callblocks.toolkits.standard import custom_tools
+    from callblocks.toolkits.custom_tools import custom_tools
 
     return custom_tools()
 
