@@ -28,8 +28,8 @@ from callblocks.session.turn import TurnWriting
 from callblocks.session.turn_lock import LeftCalls, turn_key
 from callblocks.timeline.codec.call_blocks import is_whole, params_of
 from callblocks.timeline.recorder import Recorder
+from callblocks.toolkits.custom_tools import custom_tools
 from callblocks.toolkits.react_tools import react_tools
-from callblocks.toolkits.standard import custom_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool

@@ -19,8 +19,8 @@ from callblocks.runtime.journal import Journal
 from callblocks.runtime.judgement import Judged, Judgement, Progress, Turn
 from callblocks.runtime.runtime import Runtime
 from callblocks.session.taint import taint_of
+from callblocks.toolkits.custom_tools import custom_tools
 from callblocks.toolkits.file_tools import PathText
-from callblocks.toolkits.standard import custom_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, Tool
