@@ -329,6 +329,8 @@ TURNS: tuple[tuple[str, tuple[MadeCall, ...]], ...] = (
 )
 """What the person says in one chat, and the calls that the answer needs."""
 NEEDED = sum(bool(calls) for _, calls in TURNS)
+LEAST = 5
+"""One less than each of four runs made: the temperature is low, but not 0."""
 
 
 def test_ten_turns_of_one_chat_keep_calling(ways: Ways, page: Page) -> None:
@@ -336,7 +338,7 @@ def test_ten_turns_of_one_chat_keep_calling(ways: Ways, page: Page) -> None:
     page.talks["without"] = f"{without} of {NEEDED}"
     right, shown = _talk(ways.gateway)
     page.talks["with"] = f"{right} of {NEEDED}.\n\n{shown}"
-    assert right > without
+    assert right >= LEAST > without
 
 
 def _talk(url: str) -> tuple[int, str]:

@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from callblocks.core.blocks import TextPart
+from callblocks.core.calls import Call
 from callblocks.core.errors import CallblocksError, ModelError
 from callblocks.gateway.exchange import Finished, GatewayFault, GatewayRequest, ReplyEvent, fault_of
 from callblocks.gateway.firewall import Firewall
@@ -22,6 +23,7 @@ from callblocks.gateway.history import ModelPrompt, dialect_for, prompt_of
 from callblocks.gateway.model_reply import ModelReply, Sender
 from callblocks.gateway.upstreams import Upstream, hold_of
 from callblocks.models.model import Message, Usage, UsedMode, mode_of
+from callblocks.parsing.dialect import Dialect
 
 __all__ = ("reply",)
 
@@ -109,7 +111,7 @@ class _Exchange:
                 left -= 1
                 self._sender.remark("asked-again", again.why)
             after += again.messages
-        self._learn_mode(reader, mode)
+        self._learn(reader, mode)
         for event in reader.rest():
             yield event
         yield self._finished(reader)
@@ -156,14 +158,16 @@ class _Exchange:
             give_up()
         return self._mode() != mode
 
-    def _learn_mode(self, reader: ModelReply, mode: UsedMode) -> None:
+    def _learn(self, reader: ModelReply, mode: UsedMode) -> None:
         """Have a model asked in text from now on whose calls its server does not read.
 
         Such a server shows the calls of earlier turns in a form that the model does not write, and
-        soon the model stops calling.
+        soon the model stops calling. For the same reason it is noted how the model writes a call.
         """
         if reader.has_text_calls and mode == "mixed":
             self._give_up_tools(mode)
+        if reader.has_bare_calls and not _is_bare(dialect_for(self._upstream)):
+            self._upstream.habits.bare_calls = True
 
     def _finished(self, reader: ModelReply) -> Finished:
         usage = Usage(
@@ -175,6 +179,11 @@ class _Exchange:
             tuple(self._sender.remarks),
             reader.stop_text,
         )
+
+
+def _is_bare(dialect: Dialect) -> bool:
+    """Return whether a call of the dialect is a JSON object by itself."""
+    return dialect.write([Call(id="", name="f")], ()).startswith("{")
 
 
 # Fields by which a server itself would hold what the client demands.

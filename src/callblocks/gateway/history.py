@@ -5,9 +5,12 @@
     native, mixed   tools, calls and results are fields of the API
 
 Invariants
-    - The messages are a pure function of the request and the settings of the model. The same
-      history gives the same bytes, so the prompt of turn n is a prefix of the prompt of turn n + 1,
-      and prompt caches hit. Nothing random and no time stands in a prompt.
+    - The messages are a pure function of the request, and of the settings and the habits of the
+      model. The same history gives the same bytes, so the prompt of turn n is a prefix of the
+      prompt of turn n + 1, and prompt caches hit. Nothing random and no time stands in a prompt. A
+      habit is learned once, from the first call.
+    - Calls of earlier turns stand as the model writes them itself. Small models that leave out the
+      markers they are taught stop calling once they are shown calls with markers.
     - Results are text of others: a sign stands in all of them that acts (`Neutral`). A result can
       neither forge a call nor end its own tags. The signs are taken out of what a model copies.
     - The system prompt comes first and once, and the roles alternate in text mode, as chat
@@ -183,7 +186,12 @@ def _text_prompt(
     taught = _taught_tools(dialect.name, _interned(tools), upstream) if tools else ""
     small = is_small(upstream.model.name)
     words = [upstream.settings.system, *system, taught, *_rules(request, tools, small=small)]
-    writer = _TextWriter(dialect, request.tools, reminds=bool(tools) and small)
+    writer = _TextWriter(
+        dialect,
+        request.tools,
+        reminds=bool(tools) and small,
+        bare_calls=upstream.habits.bare_calls,
+    )
     messages = _alternating(writer.messages(rest))
     top = "\n\n".join(filter(None, (text.strip() for text in words)))
     sent = ((Message("system", (TextPart(top),)),) if top else ()) + tuple(messages)
@@ -243,13 +251,20 @@ class _TextWriter:
     """Writes messages of a client as text in one dialect. `has_signs` is true once a sign stood.
 
     With `reminds` a reminder stands below each message of the user, and below results: a small
-    model stops calling otherwise, or repeats its calls.
+    model stops calling otherwise, or repeats its calls. With `bare_calls` calls are JSON objects
+    without the markers of the dialect.
     """
 
     def __init__(
-        self, dialect: Dialect, tools: tuple[ToolSpec, ...], *, reminds: bool = False
+        self,
+        dialect: Dialect,
+        tools: tuple[ToolSpec, ...],
+        *,
+        reminds: bool = False,
+        bare_calls: bool = False,
     ) -> None:
         self._reminds = reminds
+        self._bare_calls = bare_calls
         self._made: set[str] = set()
         self._repeats = False
         self._dialect = dialect
@@ -293,6 +308,8 @@ class _TextWriter:
 
     def _written(self, prose: str, calls: Sequence[Call]) -> str:
         """Write prose and calls in the dialect; each call that it cannot write in another form."""
+        if self._bare_calls:
+            return self._neutral(prose) + "\n".join(map(_bare_call, calls))
         items: list[Item] = [prose, *calls] if prose else list(calls)
         try:
             return self._dialect.write(items, self._tools)
@@ -347,6 +364,10 @@ class _TextWriter:
         shown = _neutral_text(text, self._dialect.name, self._tools)
         self.has_signs = self.has_signs or signed((shown,))
         return shown
+
+
+def _bare_call(call: Call) -> str:
+    return json.dumps({"name": call.name, "arguments": call.input}, ensure_ascii=False)
 
 
 # Reading a long result for what acts in it takes milliseconds, and a client sends all earlier

@@ -81,6 +81,7 @@ _NOT_READ = (
 _NOT_CALLED = "You called no tool, but a call is demanded. Make it now. The tools are: {names}."
 _UNKNOWN = "There is no tool {name} here, or it may not be called now. Nothing ran. {tools}"
 _UNFIT = "Your call of {name} does not fit its tool: {why}. Nothing ran. Correct it."
+_NOTHING_SAID = "Your reply was empty. Call a tool, or answer in words."
 _NOT_JSON = "Your answer is not the JSON that is demanded: {why}. Write the whole answer again."
 _WROTE_RESULT = (
     "You wrote a result yourself. Nothing ran, and it is not true. Call the tool now, exactly in "
@@ -251,6 +252,7 @@ class ModelReply:
         self.is_enough = False
         self.is_unheard = False
         self.has_text_calls = False
+        self.has_bare_calls = False
 
     # --- Pieces of the model ---
 
@@ -425,6 +427,7 @@ class ModelReply:
         )
         text = self._text_of(call)
         self.has_text_calls = True
+        self.has_bare_calls = self.has_bare_calls or _is_bare(text)
         if not own.ended:
             self._refuse_call("call-not-ended", own, "it was never ended", text)
             return
@@ -638,6 +641,9 @@ class ModelReply:
             return self._ask(_NOT_CALLED.format(names=names), "choice-not-held")
         if why := self._json_fault():
             return self._ask(_NOT_JSON.format(why=why), "answer-not-json")
+        # Behind results a model may have nothing to add.
+        if not self.length and self._request.tools and self._request.messages[-1].role == "user":
+            return self._ask(_NOTHING_SAID, "empty-reply")
         return None
 
     def _ask(self, words: str, code: str) -> Again:
@@ -790,6 +796,14 @@ def free_input(given: dict[str, Any]) -> str:
     """Return the input of a free-text tool as its text."""
     value = given.get("input")
     return value if isinstance(value, str) and len(given) == 1 else _json(given)
+
+
+def _is_bare(text: str) -> bool:
+    """Return whether the text of a call is a JSON object, alone or in a code fence."""
+    text = text.lstrip()
+    if text.startswith("```"):
+        text = text.partition("\n")[2].lstrip()
+    return text.startswith("{")
 
 
 def _is_whole(call: _OpenCall) -> bool:

@@ -29,7 +29,7 @@ from callblocks.core.errors import CallerError
 from callblocks.core.text import close_to
 from callblocks.gateway.config import GatewayConfig, GatewayModel
 from callblocks.gateway.exchange import GatewayFault
-from callblocks.gateway.upstreams import Upstream
+from callblocks.gateway.upstreams import Habits, Upstream
 from callblocks.models.config import ModelEntry, Overrides, open_entry
 from callblocks.models.model import Model
 from callblocks.models.open_model import is_endpoint
@@ -67,6 +67,7 @@ class Connection:
         self._users = 0
         self._failures = 0
         self.skipped_until = 0.0
+        self.habits = Habits()
 
     @property
     def is_skipped(self) -> bool:
@@ -141,6 +142,7 @@ class Backend:
             model=model,
             dialect=self._model.dialect,
             settings=self._model.settings,
+            habits=self.connection.habits,
         )
 
     def score(self, conversation: str) -> float:

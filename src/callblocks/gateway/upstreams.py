@@ -26,7 +26,7 @@ from callblocks.models.model import Model
 from callblocks.models.openai.known_servers import GrammarForm
 from callblocks.parsing.dialect import Dialect
 
-__all__ = ("Hold", "ModelSettings", "Upstream", "hold_of")
+__all__ = ("Habits", "Hold", "ModelSettings", "Upstream", "hold_of")
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +48,16 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
 
 
+class Habits(msgspec.Struct):
+    """How a model was seen to write. A program that starts anew sees it at the model's first call.
+
+    With `bare_calls` it writes a call as a JSON object alone, or in a code fence, and leaves out
+    the markers that it is taught. Shown earlier calls with these markers, it stops calling.
+    """
+
+    bare_calls: bool = False
+
+
 class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     """One model behind one name. `dialect` is "" where the name of the model decides."""
 
@@ -55,6 +65,7 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     model: Model
     dialect: str = ""
     settings: ModelSettings = ModelSettings()
+    habits: Habits = msgspec.field(default_factory=Habits)
 
 
 # --- Demands ---

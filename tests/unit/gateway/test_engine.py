@@ -25,7 +25,7 @@ from callblocks.gateway.exchange import (
     ToolChoice,
 )
 from callblocks.gateway.firewall import PolicyFirewall, Rewrite
-from callblocks.gateway.upstreams import ModelSettings, Upstream
+from callblocks.gateway.upstreams import Habits, ModelSettings, Upstream
 from callblocks.models.model import (
     Message,
     NativeDelta,
@@ -95,9 +95,21 @@ def asked(prompt: str = "What is the weather in Oslo?", **fields: Any) -> Gatewa
 
 
 def run(
-    model: Told, request: GatewayRequest, firewall: Any = None, **settings: Any
+    model: Told,
+    request: GatewayRequest,
+    firewall: Any = None,
+    *,
+    dialect: str = "hermes",
+    habits: Habits | None = None,
+    **settings: Any,
 ) -> list[ReplyEvent]:
-    upstream = Upstream(name="m", model=model, dialect="hermes", settings=ModelSettings(**settings))
+    upstream = Upstream(
+        name="m",
+        model=model,
+        dialect=dialect,
+        settings=ModelSettings(**settings),
+        habits=habits or Habits(),
+    )
 
     async def collect() -> list[ReplyEvent]:
         return [event async for event in reply(request, upstream, firewall)]
@@ -460,6 +472,48 @@ def test_a_model_whose_calls_its_server_reads_keeps_its_mode() -> None:
     model = Switching(native, mode="mixed")
     assert calls(run(model, asked())) == [("get_weather", {"city": "Oslo"})]
     assert model.mode == "mixed"
+
+
+BARE = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
+CALLED_ONCE = (
+    Message("user", (TextPart("Oslo?"),)),
+    Message("assistant", (), calls=(Call(id="c1", name="get_weather", input={"city": "Oslo"}),)),
+    Message("tool", (TextPart("rain"),), call_id="c1"),
+    Message("assistant", (TextPart("It rains."),)),
+    Message("user", (TextPart("And in Lima?"),)),
+)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "written", "is_bare"),
+    [
+        ("hermes", BARE, True),
+        ("hermes", f"I look.\n```json\n{BARE}\n```", True),
+        ("qwen3_coder", BARE, True),
+        ("hermes", f"<tool_call>\n{BARE}\n</tool_call>", False),
+        # It is what is taught there.
+        ("generic_json", f'{{"tool_calls": [{BARE}]}}', False),
+    ],
+)
+def test_calls_of_a_history_stand_in_the_form_that_the_model_writes(
+    dialect: str, written: str, is_bare: bool
+) -> None:
+    model, habits = Told(written, "Fog."), Habits()
+    made = calls(run(model, asked(), dialect=dialect, habits=habits))
+    assert made == [("get_weather", {"city": "Oslo"})]
+    run(model, asked(messages=CALLED_ONCE), dialect=dialect, habits=habits)
+    shown = next(one for one in model.requests[1].messages if one.role == "assistant")
+    assert habits.bare_calls is is_bare
+    assert (shown.parts == (TextPart(BARE),)) is is_bare
+
+
+def test_an_empty_reply_is_asked_for_again_but_behind_results() -> None:
+    model = Told("", "It rains.")
+    events = run(model, asked())
+    assert said(events) == "It rains."
+    assert [one.code for one in end(events).remarks] == ["asked-again"]
+    assert said(run(Told(""), asked(messages=CALLED_ONCE[:3]))) == ""
+    assert said(run(Told("", ""), asked(), retries=1)) == ""
 
 
 CALL_TEXT = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
