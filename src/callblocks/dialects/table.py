@@ -206,6 +206,8 @@ _SIBLINGS = (
     ("pythonic", "lfm2"),
     ("pythonic", "olmo3"),
     ("llama3_json", "poolside_v1"),
+    # `<function=NAME>`, as the prompt of Llama 3.1 asks for calls of custom tools.
+    ("llama3_json", "functionary_v31"),
     ("nemotron_v2", "qwen3_coder"),
 )
 

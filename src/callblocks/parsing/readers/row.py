@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from callblocks.core.calls import Span
 from callblocks.parsing.engine.block import Block, Refused
@@ -45,6 +45,7 @@ __all__ = (
 
 # Text without meaning that models put between calls: a word, a comment, a list mark.
 _STRAY = r"[^{}\[\]<]{1,40}"
+_STRAY_VALUE = r"[^{}\[\]<,]{1,40}"
 _GAP = "[ \\t\\r\\n]{0,20}"
 _IN_ARRAY = Markers(Shape((_STRAY, r"(?=[{\]])")))
 
@@ -110,6 +111,11 @@ class CallRow:
         if not self.sure or not (in_array or self.is_closed):
             return Markers()
         return _IN_ARRAY if in_array else self._between
+
+    @cached_property
+    def first_strays(self) -> Markers:
+        """Return markers for a plain value and a comma before the first object of an array."""
+        return Markers(Shape((_STRAY_VALUE, ",", _GAP, r"(?=\{)"))) if self.sure else Markers()
 
     @cached_property
     def _between(self) -> Markers:
@@ -257,9 +263,27 @@ class CallObject:
     def parts(self) -> Parts | None:
         """Return the parts of the complete object; raise `ValueError` for bad arguments."""
         if not self.name:
-            return None
+            return self._keyed()
         value = self._read(self.written) if self.input else None
         return Parts(self.name, self.id, value, self.input, extra_of(self._others))
+
+    def _keyed(self) -> Parts | None:
+        """Return the parts of an object whose only key is a declared tool: `{"ls": {"path": "."}}`.
+
+        The markers must make it a call, and the value must be arguments of that tool.
+        """
+        stage = self.block.stage
+        if not self.sure or stage.strict or len(self._others) != 1:
+            return None
+        ((name, value),) = self._others.items()
+        tool = stage.tools.get(name)
+        if tool is None or not isinstance(value, dict):
+            return None
+        keys = cast("dict[str, Any]", value).keys()
+        if tool.properties and not keys <= tool.properties.keys():
+            return None
+        self.repairs["repaired-name"] = None
+        return Parts(name, self.id, value, None, {})
 
     def _read(self, text: str) -> Any:
         """Return the value of strict JSON in which keys may be duplicate."""
@@ -407,7 +431,7 @@ class RowReader:
         if char == "[":
             self.block.step()
             self._in_array = True
-            char = yield from self.block.peek()
+            char = yield from self._skip_element((yield from self.block.peek()))
             if char != "{" and not self.row.is_closed:
                 return self.block.refuse(expected="`{`")
         more = True
@@ -420,6 +444,20 @@ class RowReader:
                 return self._leave(call)
             char = "{"
         return self._stop()
+
+    def _skip_element(self, char: str) -> Reading[str]:
+        """Read a plain value before the first object of an array; return the next character.
+
+        The value is malformed, and costs no object behind it. A row that a marker closes is read
+        as a whole instead (`_break_off`).
+        """
+        if char in ("{", "]", "") or self.row.is_closed or self.block.stage.strict:
+            return char
+        if not (yield from self.block.match(self.row.first_strays)):
+            return char
+        self._end = self.block.offset
+        self.telling.bad("json", "an object was expected", end=self._end)
+        return "{"
 
     def _object(self) -> CallObject:
         """Return a reader for the object here; only the first of a row may be silent."""
@@ -571,6 +609,8 @@ class RowReader:
             return self._bad("call", "it has no name", call.started)
         if call.renamed:
             return self._bad("call", "it has two names", call.started)
+        if not call.name:
+            self.telling.details["repaired-name"] = "the name stood as the key of the arguments"
         repairs, ended = [*self._repairs, *call.repairs], self._ended
         if call.is_silent:
             self.telling.nothing(self._end)
