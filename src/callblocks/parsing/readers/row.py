@@ -272,10 +272,10 @@ class CallObject:
 
         The markers must make it a call, and the value must be arguments of that tool.
         """
-        stage = self.block.stage
-        if not self.sure or stage.strict or len(self._others) != 1:
+        stage, others = self.block.stage, extra_of(self._others)
+        if not self.sure or stage.strict or len(others) != 1:
             return None
-        ((name, value),) = self._others.items()
+        ((name, value),) = others.items()
         tool = stage.tools.get(name)
         if tool is None or not isinstance(value, dict):
             return None

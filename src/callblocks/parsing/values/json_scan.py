@@ -110,12 +110,12 @@ _PLAIN = r'[^"\\\x00-\x1f]'
 # parts.
 _CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+){{0,1000}}"
 
-# A fast search for where a string may end or break, with the interface of a marker. It begins at an
-# escape or a character, never inside of an escape. A backslash at the end of the piece may still
-# grow, unless it is the second one of a pair: that escape is whole, and the next piece begins behind
-# it. A quote behind a single backslash is skipped; a longer run of backslashes is a hit, and the
-# scan itself decides. The pattern begins with a class, because `re` searches for a class three times
-# as fast as for an alternation.
+# A fast search for where a string may end or break, with the interface of a marker. Its text begins
+# with a character or a whole escape. A backslash at the end of the piece may still grow, unless it
+# is the second one of a pair: that escape is whole, and the next piece begins behind it. A quote
+# behind a single backslash is skipped; a longer run of backslashes is a hit, and the scan itself
+# decides. The pattern begins with a class, because `re` searches for a class three times as fast as
+# for an alternation.
 find_stop = re.compile(
     r'["\\\x00-\x1f](?:(?<=\\)(?:(?<!^\\\\)(?<![^\\]\\\\)\Z|(?!\Z|[/bfnrt"]|\\(?:[^"\\]|\Z))())'
     r'|(?<=")(?<!^\\")(?<![^\\]\\")()|(?<=[\x00-\x1f])())'
