@@ -115,7 +115,8 @@ class CallRow:
     @cached_property
     def first_strays(self) -> Markers:
         """Return markers for a plain value and a comma before the first object of an array."""
-        return Markers(Shape((_STRAY_VALUE, ",", _GAP, r"(?=\{)"))) if self.sure else Markers()
+        is_certain = self.sure or self.tools_suffice
+        return Markers(Shape((_STRAY_VALUE, ",", _GAP, r"(?=\{)"))) if is_certain else Markers()
 
     @cached_property
     def _between(self) -> Markers:
@@ -159,6 +160,7 @@ class CallObject:
     `heads`: patterns for the usual beginnings. `sure`: a name alone makes it a call, unless it is
     one of the `silent` names. `as_text`: its arguments are a string. `any_name`: the name need not
     be a declared tool's. `early`: the call starts with its arguments although it may be no call.
+    `keyed`: the only key may be the name of a declared tool.
 
     `is_answer`: a key shows that it is data, or describes a tool.
 
@@ -177,6 +179,7 @@ class CallObject:
         as_text: bool,
         any_name: bool,
         early: bool,
+        keyed: bool,
     ) -> None:
         self.block = block
         self.keys = keys
@@ -184,6 +187,7 @@ class CallObject:
         self.silent = silent
         self.any_name = any_name
         self.early = early
+        self.keyed = keyed
         self.opens = '{"' if as_text else "{"
         self.start = block.offset
         self.mark = len(block.taken)
@@ -270,10 +274,10 @@ class CallObject:
     def _keyed(self) -> Parts | None:
         """Return the parts of an object whose only key is a declared tool: `{"ls": {"path": "."}}`.
 
-        The markers must make it a call, and the value must be arguments of that tool.
+        The value must be arguments of that tool.
         """
         stage, others = self.block.stage, extra_of(self._others)
-        if not self.sure or stage.strict or len(others) != 1:
+        if not self.keyed or stage.strict or len(others) != 1:
             return None
         ((name, value),) = others.items()
         tool = stage.tools.get(name)
@@ -351,7 +355,8 @@ class CallObject:
 
         `{"city": …}` begins with no key of a call; `{"name": …, "description": …}` is a tool.
         """
-        is_first = level == 0 and not self.name
+        is_named = self.keyed and key in self.block.stage.tools
+        is_first = level == 0 and not self.name and not is_named
         is_described = key == "description" and self.input is None
         return is_described or (is_first and key not in self.keys.known)
 
@@ -446,17 +451,17 @@ class RowReader:
         return self._stop()
 
     def _skip_element(self, char: str) -> Reading[str]:
-        """Read a plain value before the first object of an array; return the next character.
+        """Consume a plain value before the first object of an array; return the next character.
 
-        The value is malformed, and costs no object behind it. A row that a marker closes is read
-        as a whole instead (`_break_off`).
+        It is stray text, and costs no object behind it. A row that a marker closes is read as a
+        whole instead (`_break_off`).
         """
         if char in ("{", "]", "") or self.row.is_closed or self.block.stage.strict:
             return char
-        if not (yield from self.block.match(self.row.first_strays)):
+        text = yield from self.block.match(self.row.first_strays)
+        if not text:
             return char
-        self._end = self.block.offset
-        self.telling.bad("json", "an object was expected", end=self._end)
+        self._note_stray(text)
         return "{"
 
     def _object(self) -> CallObject:
@@ -471,6 +476,7 @@ class RowReader:
             as_text=row.as_text,
             any_name=self._any_name,
             early=row.early,
+            keyed=row.sure or row.tools_suffice,
         )
 
     def _stop(self) -> None:
@@ -487,7 +493,8 @@ class RowReader:
 
     def _tail(self) -> Reading[bool]:
         """Read the tail of an object; return whether another object follows."""
-        self._end, self._ended, self._repairs = self.block.offset, True, [*self.row.repairs]
+        self._end, self._ended = self.block.offset, True
+        self._repairs = [*self.row.repairs, *(() if self.telling.any else self._repairs)]
         char = ""
         if self._in_array or self.row.many or self.row.closing or self.row.trailing:
             char = yield from self.block.peek()
