@@ -476,7 +476,7 @@ class RowReader:
             as_text=row.as_text,
             any_name=self._any_name,
             early=row.early,
-            keyed=row.sure or row.tools_suffice,
+            keyed=row.sure or (row.tools_suffice and not row.keys.deep),
         )
 
     def _stop(self) -> None:
