@@ -24,6 +24,7 @@ What nobody can know is no fault of the reader:
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import Counter
@@ -99,6 +100,8 @@ def check_neighbours(name: str, text: str) -> None:
 
 
 ROWS = dict(rows())
+UNMARKED = ("xlam", "llama3_json")
+"""Without a marker only an object with a name and arguments is a call: another one is reported."""
 WHOLE = ("scissors-cat", "smolagents_code")
 """What breaks their one value, or their one program, breaks all of it, as they are specified."""
 
@@ -118,6 +121,32 @@ def test_a_comma_that_is_missing_or_doubled_costs_no_call(name: str) -> None:
             damaged = text[: comma.start()] + instead + text[comma.end() :]
             found = inputs(parse(damaged, name, tools=TOOLS))
             assert found == inputs(parse(text, name, tools=TOOLS)), damaged
+
+
+@pytest.mark.parametrize("value", ['"find"', "5", "null", "find"])
+@pytest.mark.parametrize("name", JSON)
+def test_a_plain_value_before_the_calls_costs_none_of_them(name: str, value: str) -> None:
+    text = ROWS[name]
+    first = re.search(r"\[\s*(?=\{)", text[: text.index("west")])
+    if not first:
+        return
+    parsed = parse(f"{text[: first.end()]}{value}, {text[first.end() :]}", name, tools=TOOLS)
+    assert parsed.problems
+    whole = inputs(parse(text, name, tools=TOOLS))
+    assert inputs(parsed) == ({} if name in UNMARKED else whole)
+
+
+@pytest.mark.parametrize("dialect", ["named", AUTO])
+@pytest.mark.parametrize("name", [name for name in JSON if isinstance(dialects[name], JsonCalls)])
+def test_a_name_that_is_the_only_key_is_a_name(name: str, dialect: str) -> None:
+    text = written(dialects[name], [ONE])
+    start = text.rindex("{", 0, text.index("middle"))
+    _, end = json.JSONDecoder().raw_decode(text, start)
+    keyed = text[:start] + json.dumps({"middle": ONE.input}) + text[end:]
+    parsed = parse(keyed, AUTO if dialect == AUTO else name, tools=TOOLS)
+    assert inputs(parsed) in ({}, {"middle": ONE.input})
+    is_marked = dialect == "named" and name not in UNMARKED
+    assert parsed.calls if is_marked else parsed.calls or parsed.problems, keyed
 
 
 @pytest.mark.parametrize("name", JSON)

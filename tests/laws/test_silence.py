@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -27,6 +28,7 @@ from callblocks.parsing.loop import Setting
 from support.corpus import Case, cases_of, options
 from support.damage import damages, place_of, touches
 from support.example_counts import try_each
+from support.sampling import sample
 from support.soup import soup
 from support.text_pieces import NAMES
 
@@ -34,6 +36,7 @@ DAMAGES = int(os.environ.get("CALLBLOCKS_DAMAGES", "1"))
 EXAMPLES = max(20, settings().max_examples)
 LEAST_MISSPELT = 4
 CODE = re.compile(r"(?<=[^\n`])(`{1,2})(?!`)[^\n]+?(?<!`)\1(?!`)|<code>[^\n]+?</code>")
+RUNS = ("``", "``x", "``.", "``1", "`x`", "x``", "```x", "x```", "````", "~~1", "~~`", "~x~")
 TOOLS = (ToolSpec("get_weather"), ToolSpec("read-file"))
 
 
@@ -129,6 +132,19 @@ def test_a_call_with_damaged_markup_is_never_lost_without_a_word(dialect: str) -
     for case in cases_of(dialect):
         for named in dict.fromkeys((dialect, AUTO)):
             check_damages(case, named)
+
+
+@pytest.mark.parametrize("dialect", ["tool-fence", AUTO])
+def test_a_tool_fence_with_a_damaged_run_is_told(dialect: str) -> None:
+    parts = product(RUNS, ("", " ", "   ", "\t"), ("tool", "Tool"), (" ", "   "), ("", " c1  "))
+    texts = [
+        f"{before}{run}{blanks}{word}{gap}read-file{rest}\ninput: {{}}\n```\n"
+        for run, blanks, word, gap, rest in parts
+        for before in ("", "Here.\n")
+    ]
+    for text in sample(texts, of=8, seed=dialect):
+        read = parse(text, dialect, tools=TOOLS)
+        assert read.calls or read.problems, text
 
 
 @pytest.mark.parametrize("dialect", NAMES)

@@ -208,6 +208,9 @@ _SIBLINGS = (
     ("llama3_json", "poolside_v1"),
     ("nemotron_v2", "qwen3_coder"),
 )
+# What the parser of one reads too, and not the other way round: bare objects would be looked for in
+# all JSON. The prompt of Llama 3.1 asks for `<function=NAME>` in calls of custom tools.
+_ALSO_READS = {"llama3_json": ("functionary_v31",)}
 
 
 _registered: dict[str, Dialect] = {}
@@ -273,7 +276,8 @@ class _Siblings(Iterable["Sibling"]):
 
     def __init__(self, name: str) -> None:
         groups = (group for group in _SIBLINGS if name in group)
-        self._names = dict.fromkeys(one for group in groups for one in group if one != name)
+        known = dict.fromkeys(one for group in groups for one in group if one != name)
+        self._names = known | dict.fromkeys(_ALSO_READS.get(name, ()))
 
     def __iter__(self) -> Iterator[Sibling]:
         return (dialects[name].as_sibling for name in self._names)

@@ -32,7 +32,7 @@ _PRE_TAG = re.compile(r"<(/?)pre\b[^<>\n]{0,80}>")
 # Quoted markup: a sign right before `<`, `[` or a marker's emoji, in the last line; or markup of up
 # to 80 characters that ends the line before. `(?!</)`: a closing tag behind a mark is no quotation.
 _QUOTED_MARKUP = re.compile(
-    rf"(?:[{_OPENING_MARKS}]|{_OPENED_CODE})(?=\s?[<\[🛠✂])(?!</)"
+    rf"(?:[{_OPENING_MARKS}](?=\s?[<\[🛠✂])|{_OPENED_CODE}(?=[^\S\n]?[<\[🛠✂]))(?!</)"
     rf"(?:[^\n]*|\s?[^\s\"'“”‘’„{_GUILLEMETS}]{{1,80}}[ \t\r]*\n\s*[^\n]*)\Z"
 )
 

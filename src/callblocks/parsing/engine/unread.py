@@ -83,7 +83,8 @@ _INPUT_LABEL = re.compile(r"\s{0,3}\*{0,2}Action Input:")
 # A line that may open a tool fence, also with one backtick missing or wrong. The word is compared
 # with `tool` afterwards (`is_near`): a regex cannot express one wrong character.
 _TOOL_FENCE = re.compile(
-    r"(?:^|\n) {0,3}(?:\S?[`~]{2,6}|[`~]{1,5}\S[`~]{1,5})[ \t]{0,9}(tool|\w{3,5}\b)", re.IGNORECASE
+    r"(?:^|\n) {0,3}(?:\S?[`~]{2,6}\S??|[`~]{1,5}\S[`~]{1,5})[ \t]{0,9}(tool|\w{3,5}\b)",
+    re.IGNORECASE,
 )
 _CODE_TAG = re.compile(r"</?code>")
 # Quoted code inside of one line: one or two backticks, or an HTML tag for code.

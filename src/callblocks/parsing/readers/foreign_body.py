@@ -154,8 +154,10 @@ def read_foreign_body(block: Block, bodies: Bodies) -> Reading[Refused | None]:
 def stands_python_list(block: Block) -> Reading[bool]:
     """Return whether a list of Python calls stands at the current offset, without consuming it."""
     start = yield from block.match(_PYTHON_LIST)
+    if not start:
+        return False
     block.give_back(block.offset - len(start))
-    return bool(start) and _may_be_tool(block, start[1:-1].lstrip())
+    return _may_be_tool(block, start[1:-1].lstrip())
 
 
 def _may_be_tool(block: Block, name: str) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from callblocks.core.calls import Span
 from callblocks.parsing.engine.block import Block, Refused
@@ -45,6 +45,7 @@ __all__ = (
 
 # Text without meaning that models put between calls: a word, a comment, a list mark.
 _STRAY = r"[^{}\[\]<]{1,40}"
+_STRAY_VALUE = r"[^{}\[\]<,]{1,40}"
 _GAP = "[ \\t\\r\\n]{0,20}"
 _IN_ARRAY = Markers(Shape((_STRAY, r"(?=[{\]])")))
 
@@ -112,6 +113,12 @@ class CallRow:
         return _IN_ARRAY if in_array else self._between
 
     @cached_property
+    def first_strays(self) -> Markers:
+        """Return markers for a plain value and a comma before the first object of an array."""
+        is_certain = self.sure or self.tools_suffice
+        return Markers(Shape((_STRAY_VALUE, ",", _GAP, r"(?=\{)"))) if is_certain else Markers()
+
+    @cached_property
     def _between(self) -> Markers:
         return Markers(Shape((_STRAY, r"\{", _GAP, '"')))
 
@@ -153,6 +160,7 @@ class CallObject:
     `heads`: patterns for the usual beginnings. `sure`: a name alone makes it a call, unless it is
     one of the `silent` names. `as_text`: its arguments are a string. `any_name`: the name need not
     be a declared tool's. `early`: the call starts with its arguments although it may be no call.
+    `keyed`: the only key may be the name of a declared tool.
 
     `is_answer`: a key shows that it is data, or describes a tool.
 
@@ -171,6 +179,7 @@ class CallObject:
         as_text: bool,
         any_name: bool,
         early: bool,
+        keyed: bool,
     ) -> None:
         self.block = block
         self.keys = keys
@@ -178,6 +187,7 @@ class CallObject:
         self.silent = silent
         self.any_name = any_name
         self.early = early
+        self.keyed = keyed
         self.opens = '{"' if as_text else "{"
         self.start = block.offset
         self.mark = len(block.taken)
@@ -257,9 +267,27 @@ class CallObject:
     def parts(self) -> Parts | None:
         """Return the parts of the complete object; raise `ValueError` for bad arguments."""
         if not self.name:
-            return None
+            return self._keyed()
         value = self._read(self.written) if self.input else None
         return Parts(self.name, self.id, value, self.input, extra_of(self._others))
+
+    def _keyed(self) -> Parts | None:
+        """Return the parts of an object whose only key is a declared tool: `{"ls": {"path": "."}}`.
+
+        The value must be arguments of that tool.
+        """
+        stage, others = self.block.stage, extra_of(self._others)
+        if not self.keyed or stage.strict or len(others) != 1:
+            return None
+        ((name, value),) = others.items()
+        tool = stage.tools.get(name)
+        if tool is None or not isinstance(value, dict):
+            return None
+        keys = cast("dict[str, Any]", value).keys()
+        if tool.properties and not keys <= tool.properties.keys():
+            return None
+        self.repairs["repaired-name"] = None
+        return Parts(name, self.id, value, None, {})
 
     def _read(self, text: str) -> Any:
         """Return the value of strict JSON in which keys may be duplicate."""
@@ -327,7 +355,8 @@ class CallObject:
 
         `{"city": …}` begins with no key of a call; `{"name": …, "description": …}` is a tool.
         """
-        is_first = level == 0 and not self.name
+        is_named = self.keyed and key in self.block.stage.tools
+        is_first = level == 0 and not self.name and not is_named
         is_described = key == "description" and self.input is None
         return is_described or (is_first and key not in self.keys.known)
 
@@ -407,7 +436,7 @@ class RowReader:
         if char == "[":
             self.block.step()
             self._in_array = True
-            char = yield from self.block.peek()
+            char = yield from self._skip_element((yield from self.block.peek()))
             if char != "{" and not self.row.is_closed:
                 return self.block.refuse(expected="`{`")
         more = True
@@ -421,6 +450,20 @@ class RowReader:
             char = "{"
         return self._stop()
 
+    def _skip_element(self, char: str) -> Reading[str]:
+        """Consume a plain value before the first object of an array; return the next character.
+
+        It is stray text, and costs no object behind it. A row that a marker closes is read as a
+        whole instead (`_break_off`).
+        """
+        if char in ("{", "]", "") or self.row.is_closed or self.block.stage.strict:
+            return char
+        text = yield from self.block.match(self.row.first_strays)
+        if not text:
+            return char
+        self._note_stray(text)
+        return "{"
+
     def _object(self) -> CallObject:
         """Return a reader for the object here; only the first of a row may be silent."""
         row, silent = self.row, () if self.telling.any else self.row.silent
@@ -433,6 +476,7 @@ class RowReader:
             as_text=row.as_text,
             any_name=self._any_name,
             early=row.early,
+            keyed=row.sure or (row.tools_suffice and not row.keys.deep),
         )
 
     def _stop(self) -> None:
@@ -449,7 +493,8 @@ class RowReader:
 
     def _tail(self) -> Reading[bool]:
         """Read the tail of an object; return whether another object follows."""
-        self._end, self._ended, self._repairs = self.block.offset, True, [*self.row.repairs]
+        self._end, self._ended = self.block.offset, True
+        self._repairs = [*self.row.repairs, *(() if self.telling.any else self._repairs)]
         char = ""
         if self._in_array or self.row.many or self.row.closing or self.row.trailing:
             char = yield from self.block.peek()
@@ -571,6 +616,8 @@ class RowReader:
             return self._bad("call", "it has no name", call.started)
         if call.renamed:
             return self._bad("call", "it has two names", call.started)
+        if not call.name:
+            self.telling.details["repaired-name"] = "the name stood as the key of the arguments"
         repairs, ended = [*self._repairs, *call.repairs], self._ended
         if call.is_silent:
             self.telling.nothing(self._end)

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from callblocks.core.events import Reasoning, Text
 from callblocks.parsing.engine.block import Block, Refused
 from callblocks.parsing.engine.ids import GENERAL_CODES
-from callblocks.parsing.engine.markers import Markers
+from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.openers import read_strays
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.readers.announce import raw_input, read_input
 from callblocks.parsing.values.json_scan import JsonScan, ScanState
@@ -114,6 +115,7 @@ OPENERS = (START, CHANNEL)
 _HEAD_END = Markers(MESSAGE, START, *ENDS, "\n")
 _BODY_END = Markers(START, CHANNEL, *ENDS)
 _ENDS = Markers(*ENDS)
+_STRAY_ENDS = Markers(*(Shape((r"[ \t\r\n]{0,100}", *map(re.escape, end))) for end in ENDS))
 
 
 def read_message(block: Block) -> Reading[Refused | None]:
@@ -129,11 +131,15 @@ def read_message(block: Block) -> Reading[Refused | None]:
         expected, at = "a channel", block.start + len(block.opening)
         return block.refuse(until=block.offset - len(stop), expected=expected, at=at)
     if stop != MESSAGE:
-        return (yield from _go_without(block, header, stop))
-    if read_header(text[: header.last]).junk:
+        yield from _go_without(block, header, stop)
+    elif read_header(text[: header.last]).junk:
         block.give_back(block.start + header.last)
         return block.prose(f"{block.dialect}.header", "there are words between its parts")
-    return (yield from _read_body(block, header, text))
+    else:
+        yield from _read_body(block, header, text)
+    if block.text.endswith(ENDS) and not block.stage.strict:
+        yield from read_strays(block.stage, block.dialect, _STRAY_ENDS)
+    return None
 
 
 def _read_body(block: Block, header: Header, text: str) -> Reading[None]:

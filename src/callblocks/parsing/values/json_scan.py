@@ -110,13 +110,15 @@ _PLAIN = r'[^"\\\x00-\x1f]'
 # parts.
 _CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+){{0,1000}}"
 
-# A fast search for where a string may end or break, with the interface of a marker. Backslashes at
-# the end of the piece may still grow. A quote behind a single backslash is skipped; a longer run of
-# backslashes is a hit, and the scan itself decides. The pattern begins with a class, because `re`
-# searches for a class three times as fast as for an alternation.
+# A fast search for where a string may end or break, with the interface of a marker. Its text begins
+# with a character or a whole escape. A backslash at the end of the piece may still grow, unless it
+# is the second one of a pair: that escape is whole, and the next piece begins behind it. A quote
+# behind a single backslash is skipped; a longer run of backslashes is a hit, and the scan itself
+# decides. The pattern begins with a class, because `re` searches for a class three times as fast as
+# for an alternation.
 find_stop = re.compile(
-    r'["\\\x00-\x1f](?:(?<=")(?<![^\\]\\")()|(?<=[\x00-\x1f])()'
-    r'|(?<=\\)(?:\\?\Z|(?![/bfnrt"]|\\[^"\\])()))'
+    r'["\\\x00-\x1f](?:(?<=\\)(?:(?<!^\\\\)(?<![^\\]\\\\)\Z|(?!\Z|[/bfnrt"]|\\(?:[^"\\]|\Z))())'
+    r'|(?<=")(?<!^\\")(?<![^\\]\\")()|(?<=[\x00-\x1f])())'
 ).search
 find_special = re.compile(r'["\\\x00-\x1f]').search
 all_characters = re.compile(_CHARACTERS).fullmatch
@@ -330,11 +332,14 @@ class JsonScan:
     def search(self, hurry: Callable[[Search], None]) -> Search:
         """Return the search for the next pieces: `absorb`, or, in a long string, one for its end.
 
-        When a string turns out to be long, the faster search is passed to `hurry`.
+        When a string turns out to be long, the faster search is passed to `hurry`. A string that is
+        the whole value counts as long.
         """
         self._hurry = hurry
-        long = self._exact and self._place is STRING and self._taken - self._start >= LONG
-        return find_stop if long else self.absorb
+        if not self._exact or self._place is not STRING:
+            return self.absorb
+        is_long = not self._marks or self._taken - self._start >= LONG
+        return find_stop if is_long else self.absorb
 
     @property
     def taken(self) -> int:

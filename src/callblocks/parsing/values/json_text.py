@@ -25,9 +25,13 @@ __all__ = (
 
 def read_json(text: str, max_depth: int | None = None) -> Any:
     """Return the value, or raise `ValueError` with the reason why the text is refused."""
-    # Text with no more brackets than allowed levels cannot be too deep, and needs no scan. The scan
-    # comes first otherwise, because `json` recurses.
-    if max_depth is not None and text.count("[") + text.count("{") > max_depth:
+    # A string has no levels, and text with no more brackets than allowed levels cannot be too deep:
+    # neither needs a scan. The scan comes first otherwise, because `json` recurses.
+    if (
+        max_depth is not None
+        and not text.startswith('"')
+        and text.count("[") + text.count("{") > max_depth
+    ):
         scan = JsonScan(max_depth)
         scan.feed(text)
         if scan.too_deep:
