@@ -5,7 +5,7 @@
     POST /v1/completions                                                   passed on as it is
     GET  /v1/models, /v1/models/NAME, /api/tags                            what is offered
     POST /api/show                                                         the same, about one
-    GET  /healthz, /metrics                                                without a key
+    GET  /healthz                                                          without a key
 
 Every path of /v1 is found without the /v1, too: clients disagree about what a base URL ends with.
 An error has the shape of the wire that the path belongs to. What a client left is nobody's error:
@@ -522,6 +522,8 @@ class GatewayApp:
         await self._json(connection, state)
 
     async def _metrics(self, connection: Connection, path: str, id: str) -> None:
+        # The counts name every model, so a key that may use only some of them does not do.
+        self._operation.clients.find(connection.headers).check_unlimited_models()
         await connection.answer(200, self._operation.metrics.text(), METRICS_TYPE, [])
 
     async def _json(self, connection: Connection, value: object) -> None:

@@ -164,6 +164,12 @@ class Client:
         """Return whether a model is listed for this client."""
         return not self.entry.models or model in self.entry.models
 
+    def check_unlimited_models(self) -> None:
+        """Refuse a client that may use only some of the models."""
+        if self.entry.models:
+            words = "this key may use only some of the models, and this tells of all"
+            raise GatewayFault("permission", words, code="model_not_allowed")
+
     @contextmanager
     def request(self) -> Generator[None, None, None]:
         """Count a request; raise `GatewayFault` (`rate_limit`) where a limit is reached."""

@@ -228,6 +228,20 @@ def test_a_key_lets_its_client_do_what_it_may(monkeypatch: pytest.MonkeyPatch) -
     assert limited.json()["error"]["wire"] == "messages"
 
 
+def test_counts_of_all_models_need_a_key_that_may_use_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KEY_A", "k1")
+    monkeypatch.setenv("KEY_B", "k2")
+    operation = _operation(f'{KEYED}[clients.b]\nkey_env = "KEY_B"\n')
+    with running_gateway(operation=operation) as gateway:
+        answers = [
+            gateway.client.get("/metrics", headers={"x-api-key": key}) for key in ("", "k1", "k2")
+        ]
+        health = gateway.client.get("/healthz")
+    assert [one.status_code for one in (*answers, health)] == [401, 403, 200, 200]
+
+
 def test_without_keys_only_this_machine_is_served() -> None:
     operation = _operation("")
     check_address("127.0.0.1", operation)
