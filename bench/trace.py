@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from bench.timing import print_table
-from callblocks.core.turn_events import CallEnded, TurnEvent
+from callblocks.core.events import CallEnded, TurnEvent
 from callblocks.models.scripted import ScriptedModel
 from callblocks.parsing.engine.block import Block
 from callblocks.policy.policy import Policy

@@ -10,7 +10,7 @@ import msgspec
 from markdown import about, amount, code, drawing, spaced, table
 
 from callblocks.cli.chat.chat_screen import COMMANDS
-from callblocks.core.turn_events import TurnEvent
+from callblocks.core.events import TurnEvent
 from callblocks.models import open_model as opening
 from callblocks.models import prompt_formats
 from callblocks.models.model import MODEL_CODES

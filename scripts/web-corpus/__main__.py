@@ -23,8 +23,8 @@ from timelines import TIMELINES
 
 from callblocks.core.blocks import Entry
 from callblocks.core.call_text import format_size, show_call, show_result
+from callblocks.core.events import TurnEvent
 from callblocks.core.redaction import redact
-from callblocks.core.turn_events import TurnEvent
 from callblocks.parser import parse
 from callblocks.views.chat.chat import (
     BrokenBlock,

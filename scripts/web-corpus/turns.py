@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from callblocks.core.calls import Call
-from callblocks.core.events import CallReady, CallStarted, Event, Malformed, Text
-from callblocks.core.outcomes import Artifact, Failure, Outcome
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
     CallBegan,
-    CallBroken,
     CallEnded,
-    CallOpened,
+    CallReady,
+    CallStarted,
     CallTold,
-    CallWritten,
+    Event,
+    Malformed,
+    ModelWrote,
     RoundBegan,
-    Said,
     Status,
-    Thought,
+    Text,
     TurnBegan,
     TurnEnded,
     TurnEvent,
 )
+from callblocks.core.outcomes import Artifact, Failure, Outcome
 from callblocks.models.script import read_script
 from callblocks.parser import parse
+from support.model_events import call_opened, call_written, model_said, model_thought
 from support.turns import BEGIN, a_turn, asked, called, ended
 
 __all__ = ("turns",)
@@ -54,7 +57,7 @@ def turns() -> Iterator[tuple[str, list[TurnEvent], bool]]:
         end = TurnEnded(turn="turn_1", status=status, code=f"why_{status}", message="so it is")
         yield (
             f"turn-{status}",
-            [*BEGIN, Said(text="I look."), *call, CallBegan(id="c1"), end],
+            [*BEGIN, model_said(text="I look."), *call, CallBegan(id="c1"), end],
             False,
         )
     yield "team", [*_team()], False
@@ -81,14 +84,12 @@ def _played(path: Path) -> Iterator[TurnEvent]:
 def _told(event: Event, first: int) -> Iterator[TurnEvent]:
     match event:
         case Text(text=said):
-            yield from (Said(text=piece) for piece in _pieces(said))
-        case CallStarted(index=index, id=id, name=name):
-            yield CallOpened(key=first + index, name=name, id=id or "")
-        case CallReady(index=index, call=call):
-            yield CallWritten(key=first + index, call=call)
-        case Malformed(code=code, text=broken, detail=detail, index=index):
-            key = None if index is None else first + index
-            yield CallBroken(code=code, text=broken, detail=detail, key=key)
+            yield from (model_said(text=piece) for piece in _pieces(said))
+        case CallStarted() | CallReady() | Malformed(index=int()):
+            own = msgspec.structs.replace(event, index=first + (event.index or 0))
+            yield ModelWrote(event=own)
+        case Malformed():
+            yield ModelWrote(event=event)
         case _:
             pass
 
@@ -102,17 +103,17 @@ def _team() -> Iterator[TurnEvent]:
     for key in range(1, 7):
         name = ("Ann", "Bob")[key % 2]
         if key == 5:
-            yield Said(text="Now the last one.", member=name)
+            yield model_said(text="Now the last one.", member=name)
         call = Call(id=f"{name}-{key}", name="look", input={"at": key})
-        yield CallOpened(key=key, name="look", id=call.id, member=name)
-        yield CallWritten(key=key, call=call, member=name)
+        yield call_opened(key=key, name="look", id=call.id, member=name)
+        yield call_written(key=key, call=call, member=name)
         yield CallBegan(id=call.id, member=name)
         yield CallEnded(outcome=Outcome(id=call.id, name="look", output=f"{key}"), member=name)
     bad = TurnEnded(turn="turn_1.Bob", status="failed", code="x", message="no", member="Bob")
     yield TurnEnded(turn="turn_1.Ann", status="answered", member="Ann")
     yield bad
     yield RoundBegan(number=1)
-    yield Said(text="Together: 21.")
+    yield model_said(text="Together: 21.")
     yield ANSWERED
 
 
@@ -129,7 +130,7 @@ def _run(call: Call, count: int) -> Iterator[TurnEvent]:
 
 def _two_asked() -> Iterator[TurnEvent]:
     """Two calls of one round, each with a question, and a file between them."""
-    yield Thought(text="Two of them.")
+    yield model_thought(text="Two of them.")
     for key in (1, 2):
         yield from called(key, f"c{key}", "write_file", path=f"{key}.txt")
     for key in (1, 2):

@@ -17,9 +17,8 @@ from callblocks.cli.chat.chat_screen import COMMANDS as CHAT_COMMANDS
 from callblocks.cli.main import cli
 from callblocks.core import errors
 from callblocks.core.blocks import TYPES
-from callblocks.core.events import Event
+from callblocks.core.events import Event, Status, TurnEvent
 from callblocks.core.outcomes import FAILURES
-from callblocks.core.turn_events import Status, TurnEvent
 from callblocks.guard.sandbox.sandbox import Limits as SandboxLimits
 from callblocks.models.model import MODEL_CODES
 from callblocks.models.open_model import MODEL_FORMS

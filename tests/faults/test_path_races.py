@@ -20,12 +20,13 @@ import pytest
 from callblocks.approvals.book import ApprovalBook
 from callblocks.approvals.question import Answer, Question
 from callblocks.core.calls import Call
+from callblocks.core.events import CallBegan
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.gate import Approving
-from callblocks.runtime.judgement import Began, Progress
+from callblocks.runtime.judgement import Progress
 from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.standard import standard_tools
 from callblocks.tools.registry import Registry
@@ -165,7 +166,7 @@ def run_flipped(root: Root, name: str, given: dict[str, Any], flip: Callable[[],
     flips: list[Progress] = []
 
     def listen(progress: Progress) -> None:
-        if isinstance(progress, Began):
+        if isinstance(progress, CallBegan):
             flips.append(progress)
             flip()
 
@@ -288,7 +289,7 @@ def test_what_leads_nowhere_when_it_is_judged_leads_nowhere_later(root: Root) ->
 
 
 def _on_began(do: Callable[[], None]) -> Callable[[Progress], None]:
-    return lambda progress: do() if isinstance(progress, Began) else None
+    return lambda progress: do() if isinstance(progress, CallBegan) else None
 
 
 @pytest.mark.parametrize("name", BY_ID)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from callblocks.core.turn_events import CallEnded, CallTold, TurnEvent
+from callblocks.core.events import CallEnded, CallTold, TurnEvent
 from callblocks.guard.workers.threads import Budgets
 from callblocks.session.host import Host
 from callblocks.tools.declare import tool

@@ -19,8 +19,12 @@ import pytest
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TurnRunning
+from callblocks.core.events import (
+    CallEnded,
+    TurnEnded,
+    TurnEvent,
+)
 from callblocks.core.paths import FilePath
-from callblocks.core.turn_events import CallEnded, TurnEnded, TurnEvent
 from callblocks.session.model_choice import Attachment
 from callblocks.session.session import Session
 from callblocks.session.turn_lock import this_owner
@@ -269,10 +273,9 @@ LIVING = """
 import asyncio, sys
 from pathlib import Path
 from support.dying_session import acting_host
-from callblocks.core.turn_events import Said
 
 def tell(event):
-    if isinstance(event, Said):
+    if isinstance(inner(event), Text):
         print("talks", flush=True)
 
 _, host = acting_host(Path(sys.argv[1]), is_silent=True)

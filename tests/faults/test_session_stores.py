@@ -11,7 +11,7 @@ import pytest
 from callblocks.approvals.approval import ApprovalsUnavailable
 from callblocks.approvals.question import BookAsker
 from callblocks.core.errors import TimelineError
-from callblocks.core.turn_events import CallEnded, TurnEnded, TurnEvent
+from callblocks.core.events import CallEnded, TurnEnded, TurnEvent
 from callblocks.runtime.journal import JournalUnavailable
 from callblocks.session.session import Session
 from support.dying_session import acting_host, effects_of, yes

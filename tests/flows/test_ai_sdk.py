@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallBegan,
-    CallOpened,
     RoundBegan,
-    Said,
     TurnEnded,
     TurnEvent,
 )
@@ -27,6 +25,7 @@ from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Version
 from support.ai_clients import CLIENTS, AiClient, Told, Turn, chat_app, served
 from support.corpus import cases_of
+from support.model_events import call_opened, model_said
 from support.turns import BEGIN, a_turn, asked, called, ended, joined, played
 
 EXAMPLES = {
@@ -40,10 +39,10 @@ STATUSES = ("stopped", "failed", "limited", "interrupted")
 def unfinished(status: str) -> list[TurnEvent]:
     return [
         *BEGIN,
-        Said(text="I begin"),
+        model_said(text="I begin"),
         *called(1, "c1"),
         CallBegan(id="c1"),
-        CallOpened(key=2, name="add", id="c2"),
+        call_opened(key=2, name="add", id="c2"),
         TurnEnded(turn="turn_1", status=status, code="x", message="so it is"),  # pyright: ignore[reportArgumentType] one of four
     ]
 
@@ -61,11 +60,11 @@ def answer(answers: Sequence[PostedAnswer], at: int, id: str) -> list[TurnEvent]
 
 
 def one_question(answers: Sequence[PostedAnswer]) -> list[TurnEvent]:
-    events = [*BEGIN, Said(text="May I?"), *called(1, "c1", a=1), asked("c1", "ap_c1")]
+    events = [*BEGIN, model_said(text="May I?"), *called(1, "c1", a=1), asked("c1", "ap_c1")]
     if not answers:
         return events
     events += answer(answers, 0, "c1")
-    return [*events, RoundBegan(number=2), Said(text="Done."), ANSWERED]
+    return [*events, RoundBegan(number=2), model_said(text="Done."), ANSWERED]
 
 
 def two_questions() -> Turn:
@@ -81,7 +80,7 @@ def two_questions() -> Turn:
             events += [*answer(given, 0, "c1"), asked("c2", "ap_c2")]
         if len(given) > 1:
             events += [*answer(given, 1, "c2"), CallBegan(id="c3"), ended("c3")]
-            events += [RoundBegan(number=2), Said(text="Done."), ANSWERED]
+            events += [RoundBegan(number=2), model_said(text="Done."), ANSWERED]
         return events
 
     return turn
@@ -100,7 +99,7 @@ TURNS: dict[str, Turn] = {
     "all": fixed(a_turn()),
     "joined": fixed(joined(a_turn())),
     "none": fixed([]),
-    "cut": fixed([*BEGIN, Said(text="I begin"), CallOpened(key=1, name="add", id="c1")]),
+    "cut": fixed([*BEGIN, model_said(text="I begin"), call_opened(key=1, name="add", id="c1")]),
     "fence": fixed(played("```tool t c1\ninput: [1, 2]\noutput: null\n```\n")),
     "one": one_question,
     **{f"two-{package}": two_questions() for package in CLIENTS},

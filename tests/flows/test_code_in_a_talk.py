@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import CallEnded, CallTold, TurnEvent
+from callblocks.core.events import CallEnded, CallTold, TurnEvent
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.session.host import Host

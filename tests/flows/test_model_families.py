@@ -13,9 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.core.turn_events import CallBroken, TurnEnded
+from callblocks.core.events import (
+    Malformed,
+    Problem,
+    TurnEnded,
+)
 from support.family_runs import Cell, chat_cell, chat_events, outcomes_of, serve_cells
 from support.family_server import MISBEHAVIOURS, MODES, TOOL, FamilyServer, Mode
+from support.model_events import read_events
 from support.model_families import FAMILIES, Family
 from support.pages import ROOT
 
@@ -128,4 +133,4 @@ def test_a_call_that_goes_wrong_has_one_outcome_and_runs_at_most_once(
             ended = events[-1]
             assert isinstance(ended, TurnEnded)
             told = [one.error for one in outcomes if one.error]
-            assert told or ended.code or any(isinstance(one, CallBroken) for one in events)
+            assert told or ended.code or read_events(events, Malformed, Problem)

@@ -17,13 +17,13 @@ import pytest
 from openpyxl import load_workbook
 
 from callblocks.core.errors import ToolError
+from callblocks.core.events import CallTold
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
 from callblocks.guard.workers import worker
 from callblocks.guard.workers.worker import Worker
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.judgement import ToolShowed
 from callblocks.toolkits.documents import write_document as apart
 from callblocks.toolkits.documents.document_tools import rendering_tools
 from callblocks.toolkits.documents.render_protocol import Job
@@ -174,7 +174,7 @@ def test_steps_are_told_while_it_works(session: Session) -> None:
     steps: list[str] = []
 
     def listen(progress: object) -> None:
-        if isinstance(progress, ToolShowed):
+        if isinstance(progress, CallTold):
             steps.append(progress.text)
 
     asked = call("rendering_tools.write_pptx", path="a.pptx", content="# A\n\n## B\n\nx")

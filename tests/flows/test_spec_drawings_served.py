@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from callblocks.core.turn_events import TurnEvent
+from callblocks.core.events import TurnEvent
 from callblocks.views.chat.tool_blocks import (
     format_tool_combined,
     format_tool_started,

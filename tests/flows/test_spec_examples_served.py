@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.core.turn_events import CallWritten
+from callblocks.core.events import CallReady
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.replay import replayed
@@ -19,6 +19,7 @@ from callblocks.views.text.spec_functions import parse_markdown_into_chunks
 from support.chat_server import served_host
 from support.followed_turns import Following, joined, spec_form
 from support.gated_scripts import written_scripts
+from support.model_events import read_events
 from support.scripted_sessions import some_host
 from support.spec_fences import FENCES
 from support.terminal_drawing import drawn_text, drawn_turn
@@ -184,7 +185,7 @@ def test_a_body_says_what_came_of_the_call(following: Following, at: int) -> Non
 
 
 def test_other_fields_stay_with_the_call(following: Following) -> None:
-    written = [one for one in following.play("more").events if isinstance(one, CallWritten)]
+    written = read_events(following.play("more").events, CallReady)
     assert [one.call.extra for one in written] == [{"source": "cache", "limits": {"hours": 2}}]
 
 

@@ -64,7 +64,8 @@ def test_a_team_in_a_file_answers_a_prompt(tmp_path: Path) -> None:
 
 def _said(events: list[dict[str, Any]], member: str) -> str:
     own = [event for event in events if event.get("member", "") == member]
-    return "".join(event["text"] for event in own if event["type"] == "said")
+    wrote = [event["event"] for event in own if event["type"] == "model-wrote"]
+    return "".join(event["text"] for event in wrote if event["type"] == "text")
 
 
 def test_a_server_lets_go_of_every_model_of_its_team(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from callblocks.core.turn_events import TurnEnded, TurnEvent
+from callblocks.core.events import TurnEnded, TurnEvent
 from callblocks.session.team_file import Member, TeamSettings, Voice
 from callblocks.views.ui.ai_sdk.messages import reduced
 from support.chat_server import chunks, served_host

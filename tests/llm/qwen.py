@@ -314,13 +314,21 @@ def _chat(folder: Path, address: str, prompt: str) -> Turn:
     return turn
 
 
-def _take(turn: Turn, event: dict[str, Any]) -> None:
+def _take_written(turn: Turn, event: dict[str, Any]) -> None:
     match event["type"]:
-        case "said":
+        case "text":
             turn.text += event["text"]
-        case "call-written":
+        case "call-ready":
             turn.calls.append((event["call"]["name"], event["call"]["input"]))
             turn.ids.append(event["call"]["id"])
+        case _:
+            pass
+
+
+def _take(turn: Turn, event: dict[str, Any]) -> None:
+    match event["type"]:
+        case "model-wrote":
+            _take_written(turn, event["event"])
         case "call-ended":
             outcome = event["outcome"]
             error = outcome.get("error")

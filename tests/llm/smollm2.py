@@ -21,12 +21,18 @@ import pytest
 from callblocks import Call, Policy, Registry, Result, Rule, dialects, parse, tool
 from callblocks.core.blocks import TextPart, text_of
 from callblocks.core.errors import ModelError
-from callblocks.core.turn_events import CallEnded, CallWritten, TurnEnded, TurnEvent
+from callblocks.core.events import (
+    CallEnded,
+    CallReady,
+    TurnEnded,
+    TurnEvent,
+)
 from callblocks.models.llama import LocalModel, smollm2_path
 from callblocks.models.model import Message, Piece, Request, Role, Spoken, Stopped, Usage
 from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
 from callblocks.toolkits.turn_files import open_recorder
+from support.model_events import read_events
 
 PAGE = Path(__file__).parents[2] / "docs" / "transcripts" / "smollm2.md"
 PROMPT = "What is 17 plus 25?"
@@ -177,7 +183,7 @@ def test_a_call_goes_through_a_session_and_its_result_comes_back(
             await session.run(PROMPT, tell=events.append)
 
     run(act)
-    [written] = [event.call for event in events if isinstance(event, CallWritten)]
+    [written] = [event.call for event in read_events(events, CallReady)]
     [outcome] = [event.outcome for event in events if isinstance(event, CallEnded)]
     ended = events[-1]
     assert isinstance(ended, TurnEnded)

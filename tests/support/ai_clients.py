@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from callblocks.core.turn_events import TurnEvent
+from callblocks.core.events import TurnEvent
 from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version

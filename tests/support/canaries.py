@@ -35,7 +35,12 @@ from pydantic import Field
 from callblocks.approvals.question import Answer, Question
 from callblocks.core.blocks import text_of
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import CallEnded, CallWritten, TurnEvent
+from callblocks.core.events import (
+    CallEnded,
+    CallReady,
+    ModelWrote,
+    TurnEvent,
+)
 from callblocks.guard.files import root as files_root
 from callblocks.guard.files.origins import Marks
 from callblocks.models.model import Piece, Request, Spoken, Stopped, Usage
@@ -52,6 +57,7 @@ from callblocks.toolkits.turn_tools import in_turn, turn_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.google.calling import drop_mail
+from support.model_events import call_written
 from support.scripted_sessions import ALLOW_ALL, write
 
 __all__ = ("Tally", "play")
@@ -364,7 +370,7 @@ class Watch:
     def tell(self, event: TurnEvent) -> None:
         """Look at a call when it is written, and at what came of it."""
         match event:
-            case CallWritten(call=call) if call.name in _OUTWARD:
+            case ModelWrote(event=CallReady(call=call)) if call.name in _OUTWARD:
                 named = [call.input.get("path", ""), *call.input.get("attachments", ())]
                 sent = json.dumps(call.input) + "".join(
                     map(self._world.content, filter(None, named))
@@ -467,7 +473,7 @@ async def _plain_turn(
     while calls := driver.calls():
         for call in calls:
             recorder.started(turn, call)
-            watch.tell(CallWritten(key=0, call=call))
+            watch.tell(call_written(key=0, call=call))
         by_id = {call.id: call for call in calls}
         async for outcome in runtime.run(calls, current):
             told = taint_meta(current.take_new_taints())

@@ -15,10 +15,17 @@ from typing import Any, NamedTuple, cast
 from callblocks.cli.chat.chat_setup import ChatSetup
 from callblocks.cli.commands import chat, serve
 from callblocks.cli.options.chat_options import ChatOptions
+from callblocks.core.events import (
+    CallEnded,
+    CallReady,
+    Text,
+    TurnEnded,
+    TurnEvent,
+)
 from callblocks.core.outcomes import Outcome
-from callblocks.core.turn_events import CallEnded, CallWritten, Said, TurnEnded, TurnEvent
 from support.chat_server import Served, chunks, posted, said, served_host
 from support.family_server import ANSWER, TOOL, FamilyServer
+from support.model_events import read_events
 from support.model_families import FAMILIES, Family
 
 __all__ = ("Cell", "chat_cell", "chat_events", "outcomes_of", "serve_cells")
@@ -38,8 +45,8 @@ def chat_cell(server: FamilyServer, family: Family, workspace: Path) -> Cell:
     """A turn of `callblocks chat`."""
     server.invalid.clear()
     events = asyncio.run(chat_events(server, family, workspace))
-    calls = [event.call for event in events if isinstance(event, CallWritten)]
-    answer = "".join(event.text for event in events if isinstance(event, Said))
+    calls = [event.call for event in read_events(events, CallReady)]
+    answer = "".join(event.text for event in read_events(events, Text))
     ended = [event for event in events if isinstance(event, TurnEnded)]
     problems = [
         *server.invalid,

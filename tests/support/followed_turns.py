@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from callblocks.core.blocks import Entry
-from callblocks.core.turn_events import TurnEvent
+from callblocks.core.events import TurnEvent
 from callblocks.server.chats.chats import RunningTurn
 from support.chat_server import Served
 from support.gated_scripts import GatedScripts

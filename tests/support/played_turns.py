@@ -9,8 +9,8 @@ from typing import Any
 from callblocks.core.blocks import Block
 from callblocks.core.calls import Call
 from callblocks.core.errors import ToolError
+from callblocks.core.events import CallEnded, TurnEnded, TurnEvent
 from callblocks.core.outcomes import Outcome
-from callblocks.core.turn_events import CallEnded, TurnEnded, TurnEvent
 from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
 from callblocks.tools.declare import tool

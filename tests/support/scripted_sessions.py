@@ -10,13 +10,14 @@ from typing import Any
 
 from callblocks.core.blocks import Block, text_of
 from callblocks.core.calls import Call, Item
-from callblocks.core.turn_events import (
-    CallBroken,
+from callblocks.core.events import (
     CallEnded,
-    CallOpened,
+    CallInput,
+    CallReady,
+    CallStarted,
     CallTold,
-    CallWriting,
-    CallWritten,
+    Malformed,
+    ModelWrote,
     RoundBegan,
     TurnBegan,
     TurnEnded,
@@ -38,6 +39,7 @@ from callblocks.policy.rules import Rule
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.session import Session
 from callblocks.tools.registry import Registry
+from support.model_events import inner
 
 __all__ = (
     "ALLOW_ALL",
@@ -132,8 +134,8 @@ async def run_turn(session: Session, prompt: str, *files: Any) -> list[TurnEvent
 
 
 def of_type(events: Sequence[TurnEvent], *types: type) -> list[Any]:
-    """The events of some types."""
-    return [event for event in events if isinstance(event, types)]
+    """The events of some types, and what the parser read of these types."""
+    return [event for event in map(inner, events) if isinstance(event, types)]
 
 
 def write(dialect: str, *items: Item, tools: Iterable[Any] = ()) -> str:
@@ -162,7 +164,7 @@ def check_shape(messages: Sequence[Message]) -> None:
 
 
 def check_grammar(events: Sequence[TurnEvent]) -> None:
-    """The events of one turn, as `callblocks.core.turn_events` says they come."""
+    """The events of one turn, as `callblocks.core.events` says they come."""
     first, *middle, last = events
     assert isinstance(first, TurnBegan)
     assert isinstance(last, TurnEnded)
@@ -179,16 +181,16 @@ def check_grammar(events: Sequence[TurnEvent]) -> None:
                 assert not opened
                 assert ended >= set(written)
                 rounds = number
-            case CallOpened(key=key):
+            case ModelWrote(event=CallStarted(index=key)):
                 assert key not in opened
                 opened.add(key)
-            case CallWriting(key=key):
+            case ModelWrote(event=CallInput(index=key)):
                 assert key in opened
-            case CallWritten(key=key, call=call):
+            case ModelWrote(event=CallReady(index=key, call=call)):
                 opened.remove(key)
                 assert call.id not in written
                 written[call.id] = call
-            case CallBroken(key=key):
+            case ModelWrote(event=Malformed(index=key)):
                 opened.discard(key if key is not None else -1)
             case CallEnded(outcome=outcome):
                 assert outcome.id not in ended

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from callblocks.core.blocks import text_of
-from callblocks.core.turn_events import TurnEvent
+from callblocks.core.events import TurnEvent
 from callblocks.models.model import Request
 from callblocks.session.host import Host
 from callblocks.session.team import Team

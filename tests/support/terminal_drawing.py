@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from callblocks.core.turn_events import TurnEvent
+from callblocks.core.events import TurnEvent
 from callblocks.parser import parse
-from callblocks.views.chat.chat import Chat, events_of
+from callblocks.views.chat.chat import Chat, TurnChat
 from callblocks.views.chat.tool_blocks import ChatText
 from callblocks.views.rows import plain
 from callblocks.views.terminal.terminal import Terminal
@@ -16,9 +16,9 @@ __all__ = ("chat_text_of", "drawn_text", "drawn_turn")
 
 def drawn_turn(events: Iterable[TurnEvent], *, expanded: bool = True) -> str:
     """The turn as `callblocks chat` draws it."""
-    chat = Chat()
+    turn, chat = TurnChat(), Chat()
     for event in events:
-        chat.feed(events_of(event))
+        chat.feed(turn.feed(event))
     return _drawn(chat, expanded)
 
 

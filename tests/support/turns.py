@@ -7,27 +7,34 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 from callblocks.core.calls import Call
-from callblocks.core.events import CallReady, CallResult, CallStarted, Malformed, Reasoning, Text
-from callblocks.core.outcomes import Artifact, Failure, Outcome
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
     CallBegan,
-    CallBroken,
     CallEnded,
-    CallOpened,
+    CallReady,
+    CallResult,
     CallTold,
-    CallWriting,
-    CallWritten,
+    ModelWrote,
+    Problem,
+    Reasoning,
     RoundBegan,
-    Said,
-    Thought,
+    Text,
     TurnBegan,
     TurnEnded,
     TurnEvent,
 )
+from callblocks.core.outcomes import Artifact, Failure, Outcome
 from callblocks.parser import parse
 from callblocks.session.team_events import MemberSeat
+from support.model_events import (
+    call_broken,
+    call_opened,
+    call_writing,
+    call_written,
+    model_said,
+    model_thought,
+)
 
 __all__ = ("BEGIN", "a_turn", "asked", "called", "ended", "joined", "played", "team_turns", "turns")
 
@@ -40,8 +47,8 @@ GATE_CODES = ("approval_denied", "approval_expired")
 
 def called(key: int, id: str, name: str = "add", *, known: bool = True, **input: object):
     """A call that is written."""
-    opened = CallOpened(key=key, name=name, id=id if known else "")
-    return [opened, CallWritten(key=key, call=Call(id=id, name=name, input=dict(input)))]
+    opened = call_opened(key=key, name=name, id=id if known else "")
+    return [opened, call_written(key=key, call=Call(id=id, name=name, input=dict(input)))]
 
 
 def ended(id: str, output: object = "done", code: str = "", name: str = "add") -> CallEnded:
@@ -60,25 +67,16 @@ def played(markdown: str) -> list[TurnEvent]:
     events: list[TurnEvent] = [*BEGIN]
     names: dict[int, str] = {}
     for event in parse(markdown, "tool-fence").events:
-        match event:
-            case Text(text=text):
-                events.append(Said(text=text))
-            case Reasoning(text=text):
-                events.append(Thought(text=text))
-            case CallStarted(index=index, id=id, name=name):
-                events.append(CallOpened(key=index, name=name, id=id or ""))
-            case CallReady(index=index, call=call):
-                names[index] = call.name
-                events.append(CallWritten(key=index, call=call))
-            case CallResult(index=index, id=id, result=result):
-                told = result.error
-                error = None if told is None else Failure(code="tool_error", message=told)
-                outcome = Outcome(id=id, name=names[index], output=result.output, error=error)
-                events.append(CallEnded(outcome=outcome, written=True))
-            case Malformed(code=code, text=text, detail=detail, index=index):
-                events.append(CallBroken(code=code, text=text, detail=detail, key=index))
-            case _:
-                pass
+        if isinstance(event, CallResult):
+            told = event.result.error
+            error = None if told is None else Failure(code="tool_error", message=told)
+            name, output = names[event.index], event.result.output
+            outcome = Outcome(id=event.id, name=name, output=output, error=error)
+            events.append(CallEnded(outcome=outcome, written=True))
+        elif not isinstance(event, Problem):
+            events.append(ModelWrote(event=event))
+        if isinstance(event, CallReady):
+            names[event.index] = event.call.name
     return [*events, ANSWERED]
 
 
@@ -88,13 +86,13 @@ def a_turn() -> list[TurnEvent]:
     made = Outcome(id="c2", name="plot", output={"n": 1}, artifacts=(artifact,))
     return [
         *BEGIN,
-        Thought(text="Let me "),
-        Thought(text="see."),
-        *(Said(text=piece) for piece in ("\n", "I will ", "add them.", "\n\n")),
-        CallOpened(key=1, name="add", id="c1"),
-        CallWriting(key=1, text="a: 1"),
-        CallWritten(key=1, call=Call(id="c1", name="add", input={"a": 1})),
-        Said(text="\n"),
+        model_thought(text="Let me "),
+        model_thought(text="see."),
+        *(model_said(text=piece) for piece in ("\n", "I will ", "add them.", "\n\n")),
+        call_opened(key=1, name="add", id="c1"),
+        call_writing(key=1, text="a: 1"),
+        call_written(key=1, call=Call(id="c1", name="add", input={"a": 1})),
+        model_said(text="\n"),
         *called(2, "c2", "plot", known=False),
         *called(3, "c3", "no_such_tool"),
         CallBegan(id="c1"),
@@ -104,13 +102,13 @@ def a_turn() -> list[TurnEvent]:
         ended("c1", None),
         ended("c3", code="unknown_tool", name="no_such_tool"),
         RoundBegan(number=2),
-        Said(text="Once more: "),
-        CallOpened(key=4, name="add", id="c4"),
-        CallBroken(code="tool-fence.yaml", text="```tool add c4\n[\n```\n", key=4),
-        CallBroken(code="tool-fence.unclosed", text="```tool", detail="never closed"),
+        model_said(text="Once more: "),
+        call_opened(key=4, name="add", id="c4"),
+        call_broken(code="tool-fence.yaml", text="```tool add c4\n[\n```\n", key=4),
+        call_broken(code="tool-fence.unclosed", text="```tool", detail="never closed"),
         RoundBegan(number=3),
-        Said(text="It is "),
-        Said(text="3. 🐱"),
+        model_said(text="It is "),
+        model_said(text="3. 🐱"),
         ANSWERED,
     ]
 
@@ -119,15 +117,18 @@ def joined(events: list[TurnEvent]) -> list[TurnEvent]:
     """Neighbouring pieces of text as one, as a replay has them."""
     found: list[TurnEvent] = []
     for event in events:
-        last = found[-1] if found else None
-        if isinstance(event, Said) and isinstance(last, Said) and last.member == event.member:
-            found[-1] = Said(text=last.text + event.text, member=event.member)
-        elif (
-            isinstance(event, Thought) and isinstance(last, Thought) and last.member == event.member
-        ):
-            found[-1] = Thought(text=last.text + event.text, member=event.member)
-        else:
-            found.append(event)
+        match found[-1] if found else None, event:
+            case ModelWrote(event=Text(text=first)) as last, ModelWrote(event=Text(text=more)) if (
+                last.member == event.member
+            ):
+                found[-1] = model_said(text=first + more, member=event.member)
+            case (
+                ModelWrote(event=Reasoning(text=first)) as last,
+                ModelWrote(event=Reasoning(text=more)),
+            ) if last.member == event.member:
+                found[-1] = model_thought(text=first + more, member=event.member)
+            case _:
+                found.append(event)
     return found
 
 
@@ -151,11 +152,11 @@ def turns(draw: st.DrawFn, members: tuple[str, ...] = ("",)) -> list[TurnEvent]:
             key += 1
             match kind:
                 case "said":
-                    events.append(Said(text=draw(TEXTS), member=member))
+                    events.append(model_said(text=draw(TEXTS), member=member))
                 case "thought":
-                    events.append(Thought(text=draw(TEXTS), member=member))
+                    events.append(model_thought(text=draw(TEXTS), member=member))
                 case "loose":
-                    events.append(CallBroken(code="x", text=draw(TEXTS), member=member))
+                    events.append(call_broken(code="x", text=draw(TEXTS), member=member))
                 case _:
                     events.extend(_written(draw, kind, key, member, waiting))
         events.extend(_performed(draw, waiting, member))
@@ -189,11 +190,11 @@ def _written(
 ) -> Iterator[TurnEvent]:
     call = Call(id=f"c{key}", name="tool", input={"value": draw(VALUES)})
     known = call.id if draw(st.booleans()) else ""
-    yield CallOpened(key=key, name="tool", id=known, member=member)
+    yield call_opened(key=key, name="tool", id=known, member=member)
     if kind == "broken":
-        yield CallBroken(code="x", text=draw(TEXTS), key=key, member=member)
+        yield call_broken(code="x", text=draw(TEXTS), key=key, member=member)
         return
-    yield CallWritten(key=key, call=call, member=member)
+    yield call_written(key=key, call=call, member=member)
     if kind == "carried":
         yield CallEnded(outcome=_outcome(draw, call), written=True, member=member)
     else:

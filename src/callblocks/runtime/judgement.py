@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from callblocks.core.calls import Call, CheckedCall
+from callblocks.core.events import CallBegan, CallTold
 from callblocks.core.outcomes import Failure
 from callblocks.core.specs import ToolSpec
 from callblocks.core.text import brief, close_to, listed
@@ -22,13 +23,11 @@ from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, Denoted, FieldFault, Tool
 
 __all__ = (
-    "Began",
     "Judged",
     "Judgement",
     "Listener",
     "Progress",
     "TakenCall",
-    "ToolShowed",
     "Turn",
     "check_call",
     "quoting_hint",
@@ -305,18 +304,5 @@ class Judged(msgspec.Struct, frozen=True):
     verdict: Judgement | Failure
 
 
-class Began(msgspec.Struct, frozen=True):
-    """A call was allowed, and its tool has started."""
-
-    id: str
-
-
-class ToolShowed(msgspec.Struct, frozen=True):
-    """Text that a running tool shows; it is not its output."""
-
-    id: str
-    text: str
-
-
-Progress: TypeAlias = Judged | Began | ToolShowed
+Progress: TypeAlias = Judged | CallBegan | CallTold
 Listener: TypeAlias = Callable[[Progress], None]

@@ -28,6 +28,7 @@ from msgspec.structs import replace
 from callblocks.core.call_text import format_size
 from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.errors import BadPolicy, ToolError
+from callblocks.core.events import CallBegan, CallTold
 from callblocks.core.json_values import plain
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome, without_verdict
 from callblocks.core.redaction import redact, without_secrets
@@ -49,11 +50,9 @@ from callblocks.policy.rules import ContainedTaint, taint_by
 from callblocks.runtime.gate import Approving, Gate, Resolve, tracking
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from callblocks.runtime.judgement import (
-    Began,
     Judged,
     Judgement,
     Listener,
-    ToolShowed,
     Turn,
     check_call,
 )
@@ -303,7 +302,7 @@ class Running:
             tainted=lambda: (*turn.tainted, *_taints(tool, context)),
         )
         if listen is not None:
-            listen(Began(call.id))
+            listen(CallBegan(id=call.id))
         output, failure = await self._answer(weighed, context, turn)
         # Taint before the outcome is returned, so that no later call of the turn is judged as
         # clean.
@@ -397,7 +396,7 @@ def _place_teller(id: str, listen: Listener | None) -> TellPlace | None:
     def tell(before: int) -> None:
         others = "1 other call" if before == 1 else f"{before} other calls"
         words = f"waits behind {others}" if before else "waits, and is the next"
-        listen(ToolShowed(id, f"{words}\n"))
+        listen(CallTold(id=id, text=f"{words}\n"))
 
     return tell
 
@@ -407,7 +406,7 @@ def _reporter(id: str, listen: Listener | None) -> Callable[[str], None] | None:
         return None
 
     def report(text: str) -> None:
-        listen(ToolShowed(id, redact(text)))
+        listen(CallTold(id=id, text=redact(text)))
 
     return report
 

@@ -18,19 +18,19 @@ import msgspec
 
 from callblocks.core.calls import Call
 from callblocks.core.errors import ModelError, TimelineError, ToolError
-from callblocks.core.outcomes import Failure, Outcome
-from callblocks.core.turn_events import (
-    PROSE,
+from callblocks.core.events import (
     CallBegan,
     CallEnded,
+    CallReady,
     CallTold,
-    CallWritten,
+    ModelWrote,
     Status,
     TurnEnded,
     TurnEvent,
 )
+from callblocks.core.outcomes import Failure, Outcome
 from callblocks.models.model import Usage
-from callblocks.runtime.judgement import Began, Listener, Progress, ToolShowed
+from callblocks.runtime.judgement import Listener, Progress
 from callblocks.session.taint import taint_meta
 
 __all__ = (
@@ -57,7 +57,7 @@ class Telling:
 
     def __call__(self, event: TurnEvent) -> None:
         """Tell an event, unless it comes too late."""
-        if isinstance(event, PROSE) or self._take(event):
+        if self._take(event):
             self._tell(event)
 
     def listener(self, loop: asyncio.AbstractEventLoop) -> Listener:
@@ -67,10 +67,10 @@ class Telling:
 
         def listen(progress: Progress) -> None:
             match progress:
-                case Began(id=id):
-                    self(CallBegan(id=id))
-                case ToolShowed(id=id, text=text):
-                    self._shown.append(CallTold(id=id, text=text))
+                case CallBegan():
+                    self(progress)
+                case CallTold():
+                    self._shown.append(progress)
                     with suppress(RuntimeError):  # the loop is closed: nobody listens
                         loop.call_soon_threadsafe(self._tell_shown)
                 case _:
@@ -93,8 +93,9 @@ class Telling:
     def _take(self, event: TurnEvent) -> bool:
         """Track the state of calls; return whether the event comes in time."""
         match event:
-            case CallWritten(call=call):
-                self._written[call.id] = call
+            case ModelWrote(event=written):
+                if isinstance(written, CallReady):
+                    self._written[written.call.id] = written.call
             case CallBegan(id=id):
                 self._running.add(id)
             case CallTold(id=id):

@@ -25,31 +25,25 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 
-from callblocks.core.calls import Call, Result
+from callblocks.core.calls import Call, Result, Span
 from callblocks.core.events import (
+    CallEnded,
     CallInput,
     CallReady,
     CallResult,
     CallStarted,
     Event,
     Malformed,
+    ModelWrote,
     Problem,
     Reasoning,
     Text,
+    TurnEvent,
 )
 from callblocks.core.outcomes import Failure, Outcome
 from callblocks.core.paths import call_segment
-from callblocks.core.turn_events import (
-    CallBroken,
-    CallEnded,
-    CallOpened,
-    CallWriting,
-    CallWritten,
-    Said,
-    Thought,
-    TurnEvent,
-)
 from callblocks.models.model import NATIVE, NativeDelta, UsedMode
 from callblocks.parsing.limits import USUAL
 from callblocks.parsing.loop import Engine
@@ -199,9 +193,10 @@ class Reply:
     """Takes the text of one reply; `written` are all its calls.
 
     With `carries` a result that the text itself has counts; without, it stays beside its call.
-    `keys` counts the calls of the turn, over all its replies. `tool_name` gives a tool name for the
-    one that the model knows it by, and `mode` is that of the request. `signed` says that the model
-    was shown texts with signs: they are taken out of what it copied.
+    `keys` counts the calls of the turn, over all its replies; `round` is that of this one.
+    `tool_name` gives a tool name for the one that the model knows it by, and `mode` is that of the
+    request. `signed` says that the model was shown texts with signs: they are taken out of what it
+    copied.
     """
 
     def __init__(
@@ -212,6 +207,7 @@ class Reply:
         *,
         carries: bool = False,
         keys: int = 0,
+        round: int = 0,
         tool_name: Callable[[str], str] = str,
         mode: UsedMode = "text",
         signed: bool = False,
@@ -227,6 +223,9 @@ class Reply:
         self.unread: list[str] = []
         self.length = 0
         self.keys = keys
+        self._round = round
+        # How many characters the parser was fed.
+        self._fed = 0
         self._parser = parser
         self._ids = ids
         self._tell = tell
@@ -269,6 +268,7 @@ class Reply:
     def feed(self, text: str) -> None:
         """Take a piece of text."""
         self.length += len(text)
+        self._fed += len(text)
         if self.mode == "mixed":
             self._text.append(text)
         self._take(self._parser.feed(text))
@@ -276,7 +276,7 @@ class Reply:
     def think(self, text: str) -> None:
         """Take a piece of reasoning that came apart from the text."""
         self.length += len(text)
-        self._think(text)
+        self._think(Reasoning(text, self._here))
 
     def open_native(self, delta: NativeDelta) -> None:
         """Take the id and the name of a call in the API's own form, as far as a delta has them."""
@@ -290,9 +290,9 @@ class Reply:
         call.id = call.id or delta.id
         if delta.name and not call.name:
             call.name = self._tool_name(delta.name)
-            self._tell(CallOpened(key=call.key, name=call.name))
+            self._pass(CallStarted(call.key, None, call.name, self._here))
             for text in call.text:
-                self._tell(CallWriting(key=call.key, text=text))
+                self._pass(CallInput(call.key, text, self._here))
 
     def feed_native(self, slot: int, text: str) -> None:
         """Take more of the input of such a call."""
@@ -302,7 +302,7 @@ class Reply:
         self.length += len(text)
         call.text.append(text)
         if call.name:
-            self._tell(CallWriting(key=call.key, text=text))
+            self._pass(CallInput(call.key, text, self._here))
 
     def end(self, reason: str) -> None:
         """Take the model's own word that its reply is over, and why."""
@@ -328,12 +328,13 @@ class Reply:
         if not self.written and (tag := RESULT_TAGS.search(self.rest)):
             code = "written-result"
             words = f"you wrote the result {tag[0]} yourself; call the tool, and wait for it"
-            self.broken.append(Malformed(code, self.rest, (0, 0), words))
-            self._tell(CallBroken(code=code, text="", detail=words))
+            self.broken.append(Malformed(code, self.rest, self._here, words))
+            # Its text was told as prose.
+            self._pass(Malformed(code, "", self._here, words))
 
     def refuse_unread(self) -> None:
         """Break a reply for the calls in it that were not read; the person heard of them."""
-        self.broken += [Malformed(_UNREAD, "", (0, 0), words) for words in self.unread]
+        self.broken += [Malformed(_UNREAD, "", self._here, words) for words in self.unread]
 
     def _read_native(self, call: _NativeCall, in_text: Counter[str]) -> WrittenCall | str:
         """Read a call, or return the text that stands for it: it is none, or the text has it."""
@@ -353,25 +354,26 @@ class Reply:
             # It was announced, so its end is, too; the model need not hear of it.
             in_text[twin] -= not is_again
             words = f"{call.name} came twice, in two forms or under one id: it runs once"
-            self._tell(CallBroken(key=call.key, code="native.twice", text="", detail=words))
+            self._pass(Malformed("native.twice", "", self._here, words, call.key))
             return ""
         own = Call(
             id=self._ids.give(call.id),
             name=call.name,
             input=value,
             dialect=NATIVE,
+            span=self._here,
             extra={WIRE_ID: call.id} if _WIRE_ID.fullmatch(call.id) else {},
             ended=ended,
         )
-        self._tell(CallWritten(key=call.key, call=own))
+        self._pass(CallReady(call.key, own, self._here))
         return WrittenCall(own, call.before)
 
     def _break_native(self, call: _NativeCall, detail: str) -> str:
-        code = "native.input"
         text = " ".join(filter(None, (call.name, "".join(call.text))))
-        self.broken.append(Malformed(code, text, (0, 0), detail))
         key = call.key if call.name else None
-        self._tell(CallBroken(code=code, text=text, detail=detail, key=key))
+        event = Malformed("native.input", text, self._here, detail, key)
+        self.broken.append(event)
+        self._pass(event)
         return text
 
     def _give_back(self, call: _NativeCall, text: str) -> None:
@@ -385,24 +387,24 @@ class Reply:
     def _take(self, events: Iterable[Event]) -> None:
         for event in events:
             match event:
-                case Text(text=text):
-                    self._say(text)
-                case Reasoning(text=text):
-                    self._think(text)
+                case Text():
+                    self._say(event)
+                case Reasoning():
+                    self._think(event)
                 case CallStarted():
                     self._start(event)
-                case CallInput(index=index, text=text, span=(start, end)):
+                case CallInput(index=index, span=(start, end)):
                     self._inputs[index] = self._inputs.get(index, (start, end))[0], end
-                    self._tell(CallWriting(key=self._open[index][0], text=text))
-                case CallReady(index=index, call=call):
-                    self._ready(index, call)
+                    self._pass(replace(event, index=self._open[index][0]))
+                case CallReady():
+                    self._ready(event)
                 case CallResult(index=index, result=result):
                     self._result(self._at[index], result)
                 case Malformed():
                     self._break(event)
                 case Problem(code="unread-call", detail=detail):
                     self.unread.append(f"{detail}: {_WAY_OUT}")
-                    self._tell(CallBroken(code=_UNREAD, text="", detail=detail))
+                    self._pass(event)
                 case _:
                     pass
 
@@ -418,34 +420,43 @@ class Reply:
             if frame[0].lstrip().startswith(_UNMARKED) and sum(map(len, frame)) <= _LONGEST_FRAME:
                 written.frame = frame
 
-    def _say(self, text: str) -> None:
-        if text:
-            self._prose.append(text)
-            self._tell(Said(text=text))
+    @property
+    def _here(self) -> Span:
+        """Return the span of what has no text of its own: the end of the text so far."""
+        return (self._fed, self._fed)
 
-    def _think(self, text: str) -> None:
-        if text:
-            self._thinking.append(text)
-            self._tell(Thought(text=text))
+    def _pass(self, event: Event) -> None:
+        self._tell(ModelWrote(event=event, round=self._round))
+
+    def _say(self, event: Text) -> None:
+        if event.text:
+            self._prose.append(event.text)
+            self._pass(event)
+
+    def _think(self, event: Reasoning) -> None:
+        if event.text:
+            self._thinking.append(event.text)
+            self._pass(event)
 
     def _start(self, event: CallStarted) -> None:
         self.keys += 1
         id = "" if event.id is None else self._ids.give(event.id)
         self._open[event.index] = (self.keys, id)
-        self._tell(CallOpened(key=self.keys, name=self._tool_name(event.name), id=id))
+        name = self._tool_name(event.name)
+        self._pass(replace(event, index=self.keys, id=id or None, name=name))
 
-    def _ready(self, index: int, call: Call) -> None:
-        key, id = self._open.pop(index)
-        own = msgspec.structs.replace(
+    def _ready(self, event: CallReady) -> None:
+        call, (key, id) = event.call, self._open.pop(event.index)
+        own = replace(
             call,
             id=id or self._ids.give(call.id),
             name=self._tool_name(call.name),
             input=self._restored(call.input),
         )
-        self._at[index] = written = WrittenCall(own, self.rest)
+        self._at[event.index] = written = WrittenCall(own, self.rest)
         self.written.append(written)
         self._prose.clear()
-        self._tell(CallWritten(key=key, call=own))
+        self._pass(replace(event, index=key, call=own))
 
     def _restored(self, given: dict[str, Any]) -> dict[str, Any]:
         return restore_input(given) if self._signed else given
@@ -461,7 +472,7 @@ class Reply:
         self._prose.append(event.text)
         self.broken.append(event)
         key = None if event.index is None else self._open.pop(event.index, (None, ""))[0]
-        self._tell(CallBroken(code=event.code, text=event.text, detail=event.detail, key=key))
+        self._pass(replace(event, index=key))
 
 
 def without_markup(text: str) -> str:

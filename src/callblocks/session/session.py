@@ -19,9 +19,9 @@ import msgspec
 
 from callblocks.core.calls import Call
 from callblocks.core.errors import CallerError, TimelineError, ToolError, TurnRunning
+from callblocks.core.events import CallEnded, TurnBegan, TurnEnded, TurnEvent
 from callblocks.core.paths import MessagePath, file_path
 from callblocks.core.specs import ToolSpecs
-from callblocks.core.turn_events import CallEnded, TurnBegan, TurnEnded, TurnEvent
 from callblocks.models.model import Model, Usage
 from callblocks.policy.policy import Policy
 from callblocks.session.event_gate import INTERRUPTED, STOPPED, Ending, Telling

@@ -32,8 +32,8 @@ from callblocks.core.errors import (
     ToolError,
     TurnRunning,
 )
+from callblocks.core.events import Status, TurnEnded, TurnEvent
 from callblocks.core.paths import FilePath, Message, MessagePath, file_path, parse_path
-from callblocks.core.turn_events import Status, TurnEnded, TurnEvent
 from callblocks.models.model import Model, Usage
 from callblocks.policy.policy import Policy
 from callblocks.session.event_gate import INTERRUPTED, STOPPED, Ending

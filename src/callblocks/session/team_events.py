@@ -1,8 +1,8 @@
-"""Distinct keys and ids for the events of team members that speak at the same time.
+"""Distinct indexes and ids for the events of team members that speak at the same time.
 
-    researcher   key 1, id c1      key 4, id researcher/c1
-    critic       key 1, id c1      key 5, id critic/c1
-    consensus    key 1, id c1      key 3, id c1
+    researcher   index 1, id c1      index 4, id researcher/c1
+    critic       index 1, id c1      index 5, id critic/c1
+    consensus    index 1, id c1      index 3, id c1
 
 On its own timeline each call has the id without the name. No id there has a slash, so no two calls
 of a turn have the same one here.
@@ -16,17 +16,19 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from callblocks.core.blocks import Entry
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
     CallBegan,
-    CallBroken,
     CallEnded,
     CallGranted,
-    CallOpened,
+    CallInput,
+    CallReady,
+    CallStarted,
     CallTold,
-    CallWriting,
-    CallWritten,
+    Event,
+    Malformed,
+    ModelWrote,
     TurnBegan,
     TurnEvent,
 )
@@ -48,18 +50,13 @@ class MemberSeat:
         self._among = among
 
     def mark(self, event: TurnEvent) -> TurnEvent:
-        """The event with a key and an id that nobody else of the team has."""
+        """The event with an index and an id that nobody else of the team has."""
         match event:
-            case CallWritten(key=key, call=call):
-                own = replace(call, id=_id(event.member, call.id))
-                return replace(event, key=self._key(key), call=own)
+            case ModelWrote():
+                return replace(event, event=self._mark(event.event, event.member))
             case CallEnded(outcome=outcome):
                 own = replace(outcome, id=_id(event.member, outcome.id))
                 return replace(event, outcome=own)
-            case CallOpened(key=key, id=id):
-                return replace(event, key=self._key(key), id=_id(event.member, id))
-            case CallWriting(key=int(key)) | CallBroken(key=int(key)):
-                return replace(event, key=self._key(key))
             case (
                 CallAsked(id=id)
                 | CallAnswered(id=id)
@@ -71,8 +68,21 @@ class MemberSeat:
             case _:
                 return event
 
-    def _key(self, key: int) -> int:
-        return key * self._among + self._at
+    def _mark(self, event: Event, member: str) -> Event:
+        match event:
+            case CallReady(index=index, call=call):
+                own = replace(call, id=_id(member, call.id))
+                return replace(event, index=self._index(index), call=own)
+            case CallStarted(index=index, id=id):
+                own = None if id is None else _id(member, id)
+                return replace(event, index=self._index(index), id=own)
+            case CallInput(index=int(index)) | Malformed(index=int(index)):
+                return replace(event, index=self._index(index))
+            case _:
+                return event
+
+    def _index(self, index: int) -> int:
+        return index * self._among + self._at
 
 
 def _id(member: str, id: str) -> str:

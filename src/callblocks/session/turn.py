@@ -11,12 +11,11 @@ from callblocks.approvals.question import Grant, Question
 from callblocks.core.blocks import text_of
 from callblocks.core.calls import Call, CheckedCall, Result
 from callblocks.core.errors import ModelError
-from callblocks.core.events import Malformed
+from callblocks.core.events import CallEnded, Malformed, ModelQueued, RoundBegan, TurnEvent
 from callblocks.core.json_values import json_text
 from callblocks.core.outcomes import Failure, Notice, Outcome
 from callblocks.core.redaction import redact
 from callblocks.core.text import brief
-from callblocks.core.turn_events import CallEnded, ModelQueued, RoundBegan, TurnEvent
 from callblocks.guard.workers.threads import Budget
 from callblocks.models.model import (
     NativeDelta,
@@ -395,6 +394,7 @@ class TurnRun:
             self._tell,
             carries=self._speaker.model.writes_results,
             keys=self._keys,
+            round=self._talk.round,
             tool_name=exchange.tool_name,
             mode=exchange.mode,
             signed=signed(_shown_texts(request)),

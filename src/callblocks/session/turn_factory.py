@@ -11,7 +11,7 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.approvals.question import Answer, Asker, Grant, LetThrough, Question, Settled
 from callblocks.core.blocks import Block
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import CallAnswered, CallAsked, CallGranted, TurnEvent
+from callblocks.core.events import CallAnswered, CallAsked, CallGranted, TurnEvent
 from callblocks.guard.files.root import Root
 from callblocks.guard.workers.threads import Budgets
 from callblocks.models.model import Model

@@ -2,9 +2,10 @@
 
     for event in replayed(timeline.entries()): ...
 
-Text comes joined, and turns one after the other. Transient events are missing: pieces of calls,
-previews of changes, progress. If the given part of the timeline has a result but not its call, the
-result comes without the call.
+Text comes joined, and turns one after the other. Of a reply only its prose is on a timeline as the
+model wrote it: spans count that, and those of calls are empty. Transient events are missing: pieces
+of calls, previews of changes, progress. If the given part of the timeline has a result but not its
+call, the result comes without the call.
 """
 
 from __future__ import annotations
@@ -13,20 +14,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, cast, get_args
 
 from callblocks.core.blocks import Block, Entry
-from callblocks.core.calls import Call
-from callblocks.core.turn_events import (
+from callblocks.core.calls import Call, Span
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
     CallBegan,
-    CallBroken,
     CallEnded,
     CallGranted,
-    CallOpened,
-    CallWritten,
+    CallReady,
+    CallStarted,
+    Event,
+    Malformed,
+    ModelWrote,
+    Reasoning,
     RoundBegan,
-    Said,
     Status,
-    Thought,
+    Text,
     TurnBegan,
     TurnEnded,
     TurnEvent,
@@ -75,8 +78,10 @@ class _Turn:
         for one in blocks:
             if one.type in ("react.notice", "react.tool.result"):
                 self._results.setdefault(one.call_id, []).append(one)
-        self._keys = 0
+        self._index = 0
         self._round = 0
+        # How much of the prose of the round was given.
+        self._given = 0
         # The model was told something since it was asked, so what it says next is another reply.
         self._is_told = False
         self._thought: set[str] = set()
@@ -96,14 +101,14 @@ class _Turn:
         match block.type:
             case "react.notes":
                 yield from self._enter(self._calls.get(block.call_id))
-                yield Said(text=block.text or "", member=_member(block))
+                yield self._say(block)
             case "react.tool.call" if block.call_id not in self._written:
                 yield from self._enter(block)
                 yield from self._call(block)
             case "assistant.completion":
                 yield from self._enter(None)
                 yield from self._think(block)
-                yield Said(text=block.text or "", member=_member(block))
+                yield self._say(block)
             case "timeline.approval" if self._waits(block.call_id):
                 yield from self._question(block)
             case "react.tool.result" if block.call_id not in self._ended:
@@ -122,7 +127,7 @@ class _Turn:
         if not isinstance(number, int):
             number = self._round + (self._is_told or not self._round)
         if number > self._round:
-            self._round, self._is_told = number, False
+            self._round, self._given, self._is_told = number, 0, False
             yield RoundBegan(number=number)
         if call is not None:
             yield from self._think(call)
@@ -131,18 +136,30 @@ class _Turn:
         reasoning = block.meta.get("reasoning")
         if isinstance(reasoning, str) and reasoning and block.path not in self._thought:
             self._thought.add(block.path)
-            yield Thought(text=reasoning, member=_member(block))
+            yield self._wrote(Reasoning(reasoning, self._here), block)
+
+    @property
+    def _here(self) -> Span:
+        return (self._given, self._given)
+
+    def _wrote(self, event: Event, block: Block) -> ModelWrote:
+        return ModelWrote(event=event, round=self._round, member=_member(block))
+
+    def _say(self, block: Block) -> ModelWrote:
+        text, start = block.text or "", self._given
+        self._given += len(text)
+        return self._wrote(Text(text, (start, self._given)), block)
 
     def _call(self, block: Block) -> Iterator[TurnEvent]:
-        self._keys += 1
+        self._index += 1
         self._written.add(block.call_id)
         params, code = _params(block), self._codes.get(block.call_id)
         if code is not None and has_code_elsewhere(block):
             params["code"] = code.text or ""
-        name, member = block.tool_id or "call", _member(block)
-        yield CallOpened(key=self._keys, name=name, id=block.call_id, member=member)
-        call = Call(id=block.call_id, name=name, input=params)
-        yield CallWritten(key=self._keys, call=call, member=member)
+        name = block.tool_id or "call"
+        yield self._wrote(CallStarted(self._index, block.call_id, name, self._here), block)
+        call = Call(id=block.call_id, name=name, input=params, span=self._here)
+        yield self._wrote(CallReady(self._index, call, self._here), block)
 
     def _result(self, block: Block) -> Iterator[TurnEvent]:
         id = block.call_id
@@ -196,7 +213,7 @@ class _Turn:
         if said.get("code") == _BROKEN_CALL:
             code, detail = str(said.get("problem", "")), str(said.get("message", ""))
             # Its text stayed in the prose.
-            yield CallBroken(code=code, text="", detail=detail, member=_member(block))
+            yield self._wrote(Malformed(code, "", self._here, detail), block)
 
 
 def _number(value: object) -> float:

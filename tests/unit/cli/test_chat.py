@@ -157,7 +157,7 @@ def test_for_programs_each_event_is_a_line_whatever_is_in_it(
     assert events[0] == {"type": "turn-began", "turn": "turn_1"}
     (ended,) = [event for event in events if event["type"] == "call-ended"]
     assert ended["outcome"]["output"] == "written"
-    assert "".join(event.get("text", "") for event in events[-4:]).endswith("of one")
+    assert "".join(event.get("event", {}).get("text", "") for event in events[-4:]).endswith("of one")
     assert events[-1]["type"] == "turn-ended"
 
 
@@ -225,7 +225,7 @@ def test_in_plain_text_there_is_the_answer_alone(
     result = chat(monkeypatch, model, "trip", "--prompt", "How late is it?")
     assert result.stdout == "It is late.\n\n"
     again = chat(monkeypatch, ThinkingModel("Late."), "trip", "--prompt", "And?", "--json")
-    assert '"type":"thought","text":"Let me see."' in again.stdout
+    assert '"type":"reasoning","text":"Let me see."' in again.stdout
 
 
 def test_lines_for_programs_need_a_prompt(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from callblocks.cli.chat.chat_turn import after_known, left_events
-from callblocks.core.turn_events import (
-    CallOpened,
-    CallWritten,
+from callblocks.core.events import (
+    CallReady,
+    CallStarted,
     RoundBegan,
-    Said,
+    Text,
     TurnBegan,
     TurnEvent,
 )
+from support.model_events import model_said, read_events, unplaced
 from support.sample_timelines import called, ended, entries, gave, said
 
 LEFT = entries(
@@ -26,11 +27,11 @@ LEFT = entries(
 
 def test_what_the_timeline_has_of_a_turn_is_known_by_keys_of_its_own() -> None:
     events = left_events(LEFT, "turn_2")
-    assert events[:2] == [RoundBegan(number=1), Said(text="I add.")]
-    calls = [event for event in events if isinstance(event, CallOpened | CallWritten)]
-    assert [call.key for call in calls] == [-2, -2, -3, -3]
+    assert unplaced(events[:2]) == [RoundBegan(number=1), model_said(text="I add.")]
+    calls = read_events(events, CallStarted, CallReady)
+    assert [call.index for call in calls] == [-2, -2, -3, -3]
     assert not any(isinstance(event, TurnBegan) for event in events)
-    assert events[-1] == Said(text="\n")
+    assert events[-1] == model_said(text="\n")
 
 
 def test_where_no_turn_was_left_nothing_is_known() -> None:
@@ -40,11 +41,11 @@ def test_where_no_turn_was_left_nothing_is_known() -> None:
 
 def test_what_is_known_is_told_once_the_turn_goes_on() -> None:
     told: list[TurnEvent] = []
-    tell = after_known([Said(text="known")], told.append)
+    tell = after_known([model_said(text="known")], told.append)
     assert told == []
     tell(TurnBegan(turn="turn_2", member="reader"))
     tell(TurnBegan(turn="turn_2"))
-    tell(Said(text="new"))
+    tell(model_said(text="new"))
     tell(TurnBegan(turn="turn_2"))
-    assert [event.text for event in told if isinstance(event, Said)] == ["known", "new"]
+    assert [event.text for event in read_events(told, Text)] == ["known", "new"]
     assert isinstance(told[1], TurnBegan)

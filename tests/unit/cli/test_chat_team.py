@@ -140,9 +140,9 @@ def test_events_say_whose_they_are_to_the_end(hall: Hall) -> None:
     events: list[dict[str, Any]] = [json.loads(line) for line in result.stdout.splitlines()]
     said: dict[str, str] = {}
     for event in events:
-        if event["type"] == "said":
+        if event["type"] == "model-wrote" and event["event"]["type"] == "text":
             member = event.get("member", "")
-            said[member] = said.get(member, "") + event["text"]
+            said[member] = said.get(member, "") + event["event"]["text"]
     assert said["reader"].endswith("It says alpha.")
     assert (said["critic"], said[""]) == ("I doubt it.", "It may say alpha.")
     (call,) = [event for event in events if event["type"] == "call-ended"]

@@ -12,13 +12,19 @@ import pytest
 
 from callblocks.cli.chat.chat_setup import left_turn
 from callblocks.cli.chat.chat_turn import Teller, ended_rows, event_line, perform_turn
+from callblocks.core.events import (
+    CallTold,
+    Text,
+    TurnEnded,
+    TurnEvent,
+)
 from callblocks.core.outcomes import Failure, Outcome
-from callblocks.core.turn_events import CallTold, Said, TurnEnded, TurnEvent
 from callblocks.models.model import Piece, Request, Spoken
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.session import Session, Tell
 from callblocks.views.rows import plain
 from support.chat_models import SayingModel
+from support.model_events import inner, model_said, read_events
 
 
 class SlowModel(SayingModel):
@@ -70,7 +76,7 @@ def perform(folder: Path, model: SayingModel, teller: Teller) -> TurnEnded | Non
 
 
 def interrupt(event: TurnEvent) -> None:
-    if isinstance(event, Said) and event.text.strip():
+    if any(one.text.strip() for one in read_events([event], Text)):
         os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -95,7 +101,7 @@ def test_a_second_ctrl_c_ends_the_command(tmp_path: Path) -> None:
 
     def twice(event: TurnEvent) -> None:
         interrupt(event)
-        if isinstance(event, Said):
+        if isinstance(inner(event), Text):
             tasks.append(asyncio.ensure_future(again()))
 
     with pytest.raises(click.exceptions.Exit) as left:
@@ -119,13 +125,13 @@ def test_a_turn_that_is_torn_down_can_go_on_later(tmp_path: Path) -> None:
 
 def test_a_turn_is_stopped_when_nobody_reads_what_is_told(tmp_path: Path) -> None:
     def gone(event: TurnEvent) -> None:
-        if isinstance(event, Said):
+        if isinstance(inner(event), Text):
             raise BrokenPipeError
 
     teller = Listed(gone)
     with pytest.raises(BrokenPipeError):
         perform(tmp_path, SlowModel(), teller)
-    assert isinstance(teller.told[-1], Said)
+    assert isinstance(inner(teller.told[-1]), Text)
     with opened(tmp_path, SlowModel()) as session:
         assert session.recorder.state.ended == {"turn_1": "stopped"}
 
@@ -149,8 +155,8 @@ def test_nothing_is_told_after_the_end(tmp_path: Path) -> None:
 
 
 def test_half_a_character_is_written_as_an_escape() -> None:
-    assert event_line(Said(text="a\ud83d")) == b'{"type": "said", "text": "a\\ud83d"}\n'
-    assert event_line(Said(text="ä")) == '{"type":"said","text":"ä"}\n'.encode()
+    assert b'"event": {"type": "text", "text": "a\\ud83d"' in event_line(model_said(text="a\ud83d"))
+    assert '"event":{"type":"text","text":"ä"'.encode() in event_line(model_said(text="ä"))
 
 
 def test_below_a_turn_stands_why_it_ended_and_how_to_allow_a_call() -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from callblocks.core.errors import ToolError
+from callblocks.core.events import CallBegan, CallTold
 from callblocks.core.outcomes import Outcome
 from callblocks.core.specs import ToolSpec
 from callblocks.runtime.journal import Journal, JournalEntry
-from callblocks.runtime.judgement import Began, Progress, ToolShowed, Turn
+from callblocks.runtime.judgement import Progress, Turn
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, Context, Tool
@@ -142,7 +143,7 @@ def test_an_end_that_cannot_be_written_is_told_beside_the_output(journal: Journa
         return "done"
 
     def listen(progress: Progress) -> None:
-        if isinstance(progress, Began):
+        if isinstance(progress, CallBegan):
             journal._store.execute("pragma query_only = 1")
 
     outcome = run_one([act], call("act"), journal=journal, listen=listen)
@@ -413,5 +414,5 @@ def test_what_a_tool_says_is_heard_without_its_secrets() -> None:
 
     heard: list[Progress] = []
     run_one([talk], call("talk"), listen=heard.append)
-    assert [one.text for one in heard if isinstance(one, ToolShowed)] == ["password=••••••••"]
+    assert [one.text for one in heard if isinstance(one, CallTold)] == ["password=••••••••"]
     assert run_one([talk], call("talk")).ok

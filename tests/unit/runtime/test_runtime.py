@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from callblocks.core.calls import Call
 from callblocks.core.errors import BadPolicy, ToolError
+from callblocks.core.events import CallBegan, CallTold
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.judgement import Began, Judged, Progress, ToolShowed, Turn
+from callblocks.runtime.judgement import Judged, Progress, Turn
 from callblocks.runtime.runtime import RunLimits, Runtime
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
@@ -257,8 +258,8 @@ def test_a_listener_hears_what_is_judged_begun_and_said() -> None:
 
     heard: list[Progress] = []
     run([talk], call("talk"), listen=heard.append)
-    assert [type(one) for one in heard] == [Judged, Began, ToolShowed]
-    assert isinstance(heard[2], ToolShowed)
+    assert [type(one) for one in heard] == [Judged, CallBegan, CallTold]
+    assert isinstance(heard[2], CallTold)
     assert heard[2].text == "half way, token=••••••••"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.core.turn_events import TurnEnded
+from callblocks.core.events import TurnEnded
 from callblocks.server.chats.chats import Chats
 from callblocks.server.http.metrics import Metrics
 from callblocks.session import host as host_module

@@ -9,7 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from callblocks.core.turn_events import RoundBegan, Said, TurnBegan, TurnEnded, TurnEvent
+from callblocks.core.events import (
+    RoundBegan,
+    TurnBegan,
+    TurnEnded,
+    TurnEvent,
+)
 from callblocks.server.chats import ui_events
 from callblocks.server.chats.ui_events import ui_response
 from callblocks.server.http.rate_limits import Slots
@@ -18,6 +23,7 @@ from callblocks.server.settings import SdkClient, ServerSettings
 from callblocks.session.event_gate import TurnLog
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Chunk
+from support.model_events import model_said
 
 MANY = 20_000
 
@@ -36,11 +42,11 @@ def _service() -> Service:
 def _log() -> TurnLog:
     """Much that says nothing to a client: sending would be a rest for the reader."""
     log = TurnLog(lambda: 1)
-    for event in (TurnBegan(turn="turn_1"), RoundBegan(number=1), Said(text="a")):
+    for event in (TurnBegan(turn="turn_1"), RoundBegan(number=1), model_said(text="a")):
         log.tell(event)
     for _ in range(MANY):
-        log.tell(Said(text=""))
-    log.tell(Said(text="b"))
+        log.tell(model_said(text=""))
+    log.tell(model_said(text="b"))
     log.tell(TurnEnded(turn="turn_1", status="answered"))
     return log
 

@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import CallAsked, CallWritten, RoundBegan, TurnBegan, TurnEvent
+from callblocks.core.events import (
+    CallAsked,
+    RoundBegan,
+    TurnBegan,
+    TurnEvent,
+)
 from callblocks.server.chats.ui_events import detect_client
 from callblocks.server.settings import SdkClient
 from callblocks.views.ui.ai_sdk.stream import UiStream
+from support.model_events import call_written
 
 DEAF = SdkClient(5, answers=False)
 
@@ -86,7 +92,7 @@ def test_who_cannot_answer_is_told_where_the_answer_is_needed() -> None:
     events: list[TurnEvent] = [
         TurnBegan(turn="turn_1"),
         RoundBegan(number=1),
-        CallWritten(key=1, call=call),
+        call_written(key=1, call=call),
         CallAsked(id="c1", approval="a1", reason="it asks"),
     ]
     stream = UiStream(5, message_id="turn_1", answers=False)

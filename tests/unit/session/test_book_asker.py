@@ -17,7 +17,7 @@ from callblocks.approvals.approval import ApprovalsUnavailable
 from callblocks.approvals.book import ApprovalBook
 from callblocks.approvals.question import BookAsker
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
+from callblocks.core.events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
 from callblocks.session.host import Host
 from callblocks.timeline.timeline import APPROVALS
 from callblocks.tools.declare import tool

@@ -11,7 +11,13 @@ from unittest.mock import patch
 import pytest
 
 from callblocks.core.errors import CallerError, UnknownDialect
-from callblocks.core.turn_events import CallEnded, RoundBegan, Said, TurnEnded, TurnEvent
+from callblocks.core.events import (
+    CallEnded,
+    RoundBegan,
+    Text,
+    TurnEnded,
+    TurnEvent,
+)
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.host import Host
 from callblocks.session.model_choice import NO_CHOICE, Choice, ModelMenu, Offered, choice_of
@@ -50,7 +56,7 @@ def _say(session: Session, prompt: str, **chosen: str) -> list[TurnEvent]:
 
 
 def _said(events: list[TurnEvent]) -> str:
-    return "".join(event.text for event in of_type(events, Said))
+    return "".join(event.text for event in of_type(events, Text))
 
 
 def test_models_of_one_name_are_told_apart_by_their_labels(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from callblocks.core.blocks import text_of
 from callblocks.core.calls import Call
 from callblocks.core.errors import ToolError
-from callblocks.core.turn_events import CallEnded
+from callblocks.core.events import CallEnded
 from callblocks.dialects import dialects
 from callblocks.models.model import NativeDelta, Request
 from callblocks.parsing.dialect import Dialect

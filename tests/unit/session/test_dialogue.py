@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from callblocks.core.blocks import Entry, text_of
 from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.errors import ToolError
+from callblocks.core.events import CallEnded
 from callblocks.core.outcomes import Failure, Outcome
-from callblocks.core.turn_events import CallEnded
 from callblocks.dialects import dialects
 from callblocks.models.model import Message, Request
 from callblocks.parser import parse

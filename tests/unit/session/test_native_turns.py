@@ -12,12 +12,12 @@ import pytest
 from callblocks.core.blocks import text_of
 from callblocks.core.calls import Call
 from callblocks.core.errors import ModelError
-from callblocks.core.turn_events import (
-    CallBroken,
-    CallOpened,
-    CallWriting,
-    CallWritten,
-    Said,
+from callblocks.core.events import (
+    CallInput,
+    CallReady,
+    CallStarted,
+    Malformed,
+    Text,
     TurnEnded,
 )
 from callblocks.dialects import dialects
@@ -69,7 +69,7 @@ class Turn:
 
     @property
     def calls(self) -> list[Call]:
-        return [one.call for one in of_type(self.events, CallWritten)]
+        return [one.call for one in of_type(self.events, CallReady)]
 
 
 def check_native(request: Request) -> None:
@@ -101,8 +101,8 @@ def test_parallel_native_calls_run_and_their_results_go_back_natively(tmp_path: 
         ("a", {"place": "garden"}, "native"),
         ("b", {"place": "nowhere"}, "native"),
     ]
-    written = of_type(turn.events, CallWriting)
-    assert [(one.key, one.text) for one in written][:2] == [(2, '{"place": '), (1, GARDEN)]
+    written = of_type(turn.events, CallInput)
+    assert [(one.index, one.text) for one in written][:2] == [(2, '{"place": '), (1, GARDEN)]
     first, second = turn.model.requests
     assert [spec.name for spec in first.tools if "." in spec.name] == []
     assert "look" in {spec.name for spec in first.tools}
@@ -136,7 +136,7 @@ def test_in_native_mode_text_is_only_text(tmp_path: Path) -> None:
     text = dialects["hermes"].write([GOOD], LOOKING)
     turn = Turn(tmp_path, text, mode="native")
     assert turn.calls == []
-    assert "".join(one.text for one in of_type(turn.events, Said)) == text
+    assert "".join(one.text for one in of_type(turn.events, Text)) == text
 
 
 @pytest.mark.parametrize("text_first", [True, False])
@@ -145,7 +145,7 @@ def test_a_call_in_both_forms_runs_once(tmp_path: Path, text_first: bool) -> Non
     both = [text, native(0, GARDEN)] if text_first else [native(0, GARDEN), text]
     turn = Turn(tmp_path, both, "Done.")
     assert turn.codes == [""]
-    (hint,) = of_type(turn.events, CallBroken)
+    (hint,) = of_type(turn.events, Malformed)
     assert hint.code == "native.twice"
     assert "runs once" in hint.detail
     said = turn.model.requests[1].messages[-2].parts[0].text
@@ -177,7 +177,7 @@ def test_an_input_that_is_none_is_told_and_the_model_is_asked_again(
     tmp_path: Path, text: str
 ) -> None:
     turn = Turn(tmp_path, [Spoken("So: "), native(0, text), Spoken("!")], "Done.")
-    (broken,) = of_type(turn.events, CallBroken)
+    (broken,) = of_type(turn.events, Malformed)
     assert (broken.code, broken.text) == ("native.input", f"look {text}")
     assert turn.calls == []
     (notice,) = [one for one in turn.blocks if one.type == "react.notice"]
@@ -196,10 +196,10 @@ def test_what_was_said_around_calls_that_are_none_keeps_its_order(tmp_path: Path
 
 def test_a_call_without_a_name_is_told(tmp_path: Path) -> None:
     turn = Turn(tmp_path, [native(0, GARDEN, name="")], "Done.")
-    (broken,) = of_type(turn.events, CallBroken)
-    assert broken.key is None
+    (broken,) = of_type(turn.events, Malformed)
+    assert broken.index is None
     assert "names no tool" in broken.detail
-    assert not of_type(turn.events, CallOpened)
+    assert not of_type(turn.events, CallStarted)
 
 
 def test_a_name_that_comes_late_opens_the_call_then(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_one_id_for_two_calls_gives_two_outcomes(tmp_path: Path) -> None:
 def test_a_call_that_comes_again_under_its_id_runs_once(tmp_path: Path) -> None:
     turn = Turn(tmp_path, [native(0, GARDEN, id="x"), native(1, GARDEN, id="x")], "Done.")
     assert turn.codes == [""]
-    (hint,) = of_type(turn.events, CallBroken)
+    (hint,) = of_type(turn.events, Malformed)
     assert hint.code == "native.twice"
 
 
@@ -377,7 +377,7 @@ def test_a_reply_is_read_in_the_mode_of_its_request(tmp_path: Path) -> None:
     model = Fickle([native(0, given, name="react_write")], "Done.")
     with some_host(tmp_path, model, tools=LOOKING) as host:
         events = asyncio.run(run_turn(host.session("talk"), "Look."))
-    (written,) = of_type(events, CallWritten)
+    (written,) = of_type(events, CallReady)
     assert written.call.name == "react.write"
 
 
@@ -404,7 +404,7 @@ def test_later_turns_begin_with_the_messages_of_the_one_before(tmp_path: Path) -
 def test_a_model_that_plays_the_part_of_a_tool_is_told_so(tmp_path: Path) -> None:
     made_up = "<tool_response>\na cellar\n</tool_response>"
     turn = Turn(tmp_path, made_up, [native(0, GARDEN)], made_up)
-    (hint,) = of_type(turn.events, CallBroken)
+    (hint,) = of_type(turn.events, Malformed)
     assert hint.code == "written-result"
     assert turn.codes == [""]
     assert turn.events[-1].status == "answered"

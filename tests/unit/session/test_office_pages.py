@@ -8,7 +8,7 @@ from pathlib import Path
 
 from callblocks.core.blocks import text_of
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import CallEnded
+from callblocks.core.events import CallEnded
 from callblocks.guard.files.root import Root
 from callblocks.models.model import Request
 from callblocks.toolkits.office.local.office import LocalOffice

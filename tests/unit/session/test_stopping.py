@@ -14,14 +14,14 @@ import pytest
 from callblocks.approvals.question import Answer, Question
 from callblocks.core.calls import Call
 from callblocks.core.errors import TurnRunning
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAsked,
     CallBegan,
     CallEnded,
-    CallOpened,
-    CallWritten,
+    CallReady,
+    CallStarted,
     RoundBegan,
-    Said,
+    Text,
     TurnBegan,
     TurnEnded,
     TurnEvent,
@@ -30,6 +30,7 @@ from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from support.model_events import inner
 from support.scripted_sessions import (
     ASK_ALL,
     Never,
@@ -68,9 +69,9 @@ async def nobody(question: Question) -> Answer | None:
 MOMENTS: dict[str, tuple[type[Any], list[Any], dict[str, Any]]] = {
     "as it begins": (TurnBegan, ["Yes."], {}),
     "before the first piece": (RoundBegan, [[Never, "Yes."]], {}),
-    "within the prose": (Said, [["Well, ", Never]], {}),
-    "within a call": (CallOpened, [[calling(LONG)[:30], Never]], {}),
-    "after a call was written": (CallWritten, [[calling(LONG), Never]], {}),
+    "within the prose": (Text, [["Well, ", Never]], {}),
+    "within a call": (CallStarted, [[calling(LONG)[:30], Never]], {}),
+    "after a call was written": (CallReady, [[calling(LONG), Never]], {}),
     "while a call runs": (CallBegan, [calling(LONG, SHORT)], {}),
     "while a person is asked": (CallAsked, [calling(SHORT, LONG)], {"policy": ASK_ALL}),
     "between rounds": (CallEnded, [calling(SHORT), "Yes."], {}),
@@ -87,7 +88,7 @@ class Stopper:
 
     def __call__(self, event: TurnEvent) -> None:
         self.events.append(event)
-        if self.act is not None and isinstance(event, self._type):
+        if self.act is not None and isinstance(inner(event), self._type):
             act, self.act = self.act, None
             act()
 
@@ -205,7 +206,7 @@ def test_whoever_follows_a_turn_and_leaves_stops_it(tmp_path: Path) -> None:
         session = host.session("talk")
         async with aclosing(session.turn("Go.")) as events:
             async for event in events:
-                if isinstance(event, Said):
+                if isinstance(inner(event), Text):
                     break
         assert not session.is_running
         assert blocks_of(session)[-1].meta["status"] == "stopped"

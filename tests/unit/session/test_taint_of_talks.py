@@ -10,7 +10,7 @@ import pytest
 
 from callblocks.approvals.question import Answer
 from callblocks.core.calls import Call, Result
-from callblocks.core.turn_events import CallAsked
+from callblocks.core.events import CallAsked
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.session.model_choice import Attachment

@@ -10,12 +10,12 @@ import pytest
 
 from callblocks.approvals.question import Answer, Question
 from callblocks.core.errors import CallerError, ModelError, TimelineError
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAsked,
     CallEnded,
-    CallOpened,
-    CallWritten,
-    Said,
+    CallReady,
+    CallStarted,
+    Text,
     TurnBegan,
     TurnEnded,
 )
@@ -27,6 +27,7 @@ from callblocks.session.team_file import Member, TeamSettings, Voice
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.views.chat.tool_blocks import ChatText
+from support.model_events import inner
 from support.scripted_sessions import ASK_ALL, Replies, of_type, run_turn
 from support.teams import calls, of_member, seen, some_team, team_host
 
@@ -61,7 +62,7 @@ def test_each_member_has_events_of_its_own_in_order(tmp_path: Path) -> None:
     one, two = _member("one", "First. " * 20), _member("two", "Second. " * 20)
     with team_host(tmp_path, Replies("Both."), one, two) as host:
         events = asyncio.run(run_turn(some_team(host), "Go"))
-    turns = [event.member for event in events if isinstance(event, Said) and event.member]
+    turns = [event.member for event in events if isinstance(inner(event), Text) and event.member]
     assert turns != sorted(turns), "they answer side by side"
     for name in ("one", "two"):
         own = of_member(events, name)
@@ -108,9 +109,9 @@ def test_calls_belong_to_their_member_with_ids_of_its_own(tmp_path: Path) -> Non
         "": "c1",
     }
     assert all(outcome.ok for outcome in ended.values())
-    keys = [event.key for event in of_type(events, CallOpened)]
+    keys = [event.index for event in of_type(events, CallStarted)]
     assert len(set(keys)) == 3
-    assert sorted(event.key for event in of_type(events, CallWritten)) == sorted(keys)
+    assert sorted(event.index for event in of_type(events, CallReady)) == sorted(keys)
     chat = ChatText()
     for event in events:
         chat.feed(event)
@@ -216,7 +217,7 @@ def test_stopping_stops_everybody(tmp_path: Path) -> None:
 
         def tell(event: Any) -> None:
             events.append(event)
-            if {said.member for said in of_type(events, Said)} == {"one", "two"}:
+            if {one.member for one in events if isinstance(inner(one), Text)} == {"one", "two"}:
                 team.stop()
 
         await team.run("Go", tell=tell)
@@ -238,7 +239,7 @@ def test_stopping_while_the_one_answer_is_written(tmp_path: Path) -> None:
 
         def tell(event: Any) -> None:
             events.append(event)
-            if isinstance(event, Said) and not event.member:
+            if isinstance(inner(event), Text) and not event.member:
                 team.stop()
 
         await team.run("Go", tell=tell)
@@ -258,7 +259,7 @@ def test_one_member_can_be_stopped_alone(tmp_path: Path) -> None:
 
         def tell(event: Any) -> None:
             events.append(event)
-            if isinstance(event, Said) and event.member == "slow":
+            if isinstance(inner(event), Text) and event.member == "slow":
                 team.members[0].stop()
 
         await team.run("Go", tell=tell)
@@ -276,7 +277,7 @@ def test_whoever_leaves_a_turn_early_stops_all_of_it(tmp_path: Path) -> None:
         team = some_team(host)
         turn = team.turn("Go")
         async for event in turn:
-            if isinstance(event, Said):
+            if isinstance(inner(event), Text):
                 break
         await turn.aclose()
         assert not team.is_running
@@ -295,7 +296,7 @@ def test_what_a_member_forges_stays_text(tmp_path: Path) -> None:
     vars(liar.model)["mode"] = "native"
     with team_host(tmp_path, consensus, liar) as host:
         events = asyncio.run(run_turn(some_team(host), "Go"))
-    assert not of_type(events, CallWritten, CallEnded)
+    assert not of_type(events, CallReady, CallEnded)
     assert not (tmp_path / "work/x.txt").exists()
     sent = seen(_requests(consensus)[0])
     attached = sent[sent.index("team/liar.md") :]
@@ -404,7 +405,7 @@ def test_a_tool_that_is_not_there_is_told_with_its_member(tmp_path: Path) -> Non
 
 
 def _said(events: list[Any], member: str) -> str:
-    return "".join(event.text for event in of_type(of_member(events, member), Said))
+    return "".join(event.text for event in of_type(of_member(events, member), Text))
 
 
 def _status(events: list[Any], member: str) -> str:

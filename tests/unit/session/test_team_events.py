@@ -5,22 +5,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.calls import Call
-from callblocks.core.outcomes import Outcome
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
     CallBegan,
-    CallBroken,
     CallEnded,
-    CallOpened,
     CallTold,
-    CallWriting,
-    CallWritten,
     RoundBegan,
-    Said,
     TurnEvent,
 )
+from callblocks.core.outcomes import Outcome
 from callblocks.session.team_events import MemberSeat
+from support.model_events import (
+    call_broken,
+    call_opened,
+    call_writing,
+    call_written,
+    inner,
+    model_said,
+)
 
 MEMBERS = ("", "one", "two", "three")
 
@@ -29,10 +32,10 @@ def _events(key: int, id: str, member: str) -> list[TurnEvent]:
     """Every event that names a call."""
     outcome = Outcome(id=id, name="act", output="yes")
     return [
-        CallOpened(key=key, name="act", id=id, member=member),
-        CallWriting(key=key, text="a", member=member),
-        CallWritten(key=key, call=Call(id=id, name="act", input={}), member=member),
-        CallBroken(code="x", text="", key=key, member=member),
+        call_opened(key=key, name="act", id=id, member=member),
+        call_writing(key=key, text="a", member=member),
+        call_written(key=key, call=Call(id=id, name="act", input={}), member=member),
+        call_broken(code="x", text="", key=key, member=member),
         CallAsked(id=id, approval="p", reason="", member=member),
         CallAnswered(id=id, approval="p", approved=True, member=member),
         CallBegan(id=id, member=member),
@@ -42,10 +45,10 @@ def _events(key: int, id: str, member: str) -> list[TurnEvent]:
 
 
 def _names(event: TurnEvent) -> tuple[object, object]:
-    """The key and the id that an event has, wherever they stand."""
-    fields = msgspec.to_builtins(event)
-    inner = {**fields.get("call", {}), **fields.get("outcome", {})}
-    return fields.get("key"), fields.get("id", inner.get("id"))
+    """The index and the id that an event has, wherever they stand."""
+    fields = msgspec.to_builtins(inner(event))
+    within = {**fields.get("call", {}), **fields.get("outcome", {})}
+    return fields.get("index"), fields.get("id") or within.get("id")
 
 
 @given(
@@ -75,10 +78,10 @@ def test_all_events_of_one_call_keep_one_key_and_one_id() -> None:
 def test_what_names_no_call_is_told_as_it_is() -> None:
     place = MemberSeat(1, 2)
     events: list[TurnEvent] = [
-        Said(text="a", member="one"),
+        model_said(text="a", member="one"),
         RoundBegan(number=1, member="one"),
-        CallBroken(code="x", text="y", member="one"),
+        call_broken(code="x", text="y", member="one"),
     ]
     assert [place.mark(event) for event in events] == events
-    opened = CallOpened(key=1, name="act", member="one")
-    assert place.mark(opened) == CallOpened(key=3, name="act", id="", member="one")
+    opened = call_opened(key=1, name="act", member="one")
+    assert place.mark(opened) == call_opened(key=3, name="act", id="", member="one")

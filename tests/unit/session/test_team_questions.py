@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from callblocks.approvals.question import Answer, BookAsker, Question
-from callblocks.core.turn_events import CallAnswered, CallAsked, CallEnded, TurnEvent
+from callblocks.core.events import CallAnswered, CallAsked, CallEnded, TurnEvent
 from callblocks.session.host import Host
 from callblocks.session.team_file import Member
 from support.scripted_sessions import ASK_ALL, Replies, of_type, run_turn

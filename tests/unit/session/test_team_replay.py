@@ -5,11 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from callblocks.core.blocks import Entry
-from callblocks.core.turn_events import Said, TurnBegan
+from callblocks.core.events import (
+    ModelWrote,
+    Text,
+    TurnBegan,
+)
 from callblocks.session.team_events import replay_of
 from callblocks.session.team_file import Member
 from callblocks.views.replay import replayed
-from support.scripted_sessions import Replies, of_type, run_turn
+from support.scripted_sessions import Replies, run_turn
 from support.teams import some_team, team_host
 
 
@@ -30,7 +34,11 @@ def test_members_are_told_of_before_their_team(tmp_path: Path) -> None:
             at = events.index(TurnBegan(turn=turn)) + 1
             told = list(team.replayed(turn))
             assert events[at : at + len(told)] == told
-    assert [(one.member, one.text) for one in of_type(events, Said)] == [
+    assert [
+        (one.member, one.event.text)
+        for one in events
+        if isinstance(one, ModelWrote) and isinstance(one.event, Text)
+    ] == [
         ("one", "First."),
         ("two", "First."),
         ("", "Both."),

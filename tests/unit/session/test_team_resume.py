@@ -13,7 +13,13 @@ from unittest.mock import patch
 import pytest
 
 from callblocks.core.errors import ModelError
-from callblocks.core.turn_events import CallEnded, CallWritten, Said, TurnEnded, TurnEvent
+from callblocks.core.events import (
+    CallEnded,
+    CallReady,
+    Text,
+    TurnEnded,
+    TurnEvent,
+)
 from callblocks.models.model import Request
 from callblocks.session.host import Host
 from callblocks.session.model_choice import Attachment
@@ -154,7 +160,7 @@ def test_an_interrupted_member_that_did_something_else_since_is_not_asked(tmp_pa
 
 def test_no_member_is_asked_again_once_the_one_answer_is_begun(tmp_path: Path) -> None:
     def consensus_talks(events: list[TurnEvent]) -> bool:
-        return bool(of_type(of_member(events, ""), Said))
+        return bool(of_type(of_member(events, ""), Text))
 
     _crash(_host(tmp_path, Replies(LONG), Replies("One."), Replies("Two.")), consensus_talks)
     consensus, one, two = Replies("Both."), Replies(), Replies()
@@ -177,7 +183,7 @@ def test_a_member_that_failed_before_is_not_asked_again(tmp_path: Path) -> None:
 
 def test_a_call_that_a_member_left_ends_with_its_name(tmp_path: Path) -> None:
     def wrote(events: list[TurnEvent]) -> bool:
-        return bool(of_type(events, CallWritten))
+        return bool(of_type(events, CallReady))
 
     read = calls("file_read", "c1", path="a.txt")
     _crash(_host(tmp_path, Replies(), Replies(lambda _: [read, *LONG])), wrote)

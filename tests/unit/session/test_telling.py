@@ -6,11 +6,15 @@ import asyncio
 import threading
 
 from callblocks.core.calls import Call
+from callblocks.core.events import (
+    CallBegan,
+    CallEnded,
+    CallTold,
+    TurnEvent,
+)
 from callblocks.core.outcomes import Outcome
-from callblocks.core.turn_events import CallBegan, CallEnded, CallTold, CallWritten, Said, TurnEvent
-from callblocks.runtime.judgement import Began
-from callblocks.runtime.judgement import ToolShowed as Shown
 from callblocks.session.event_gate import Telling
+from support.model_events import call_written, model_said
 
 CALL = Call(id="c1", name="look")
 ENDED = CallEnded(outcome=Outcome(id="c1", name="look", output="a garden"))
@@ -19,16 +23,16 @@ ENDED = CallEnded(outcome=Outcome(id="c1", name="look", output="a garden"))
 def test_a_call_ends_once() -> None:
     told: list[TurnEvent] = []
     telling = Telling(told.append)
-    for event in (CallWritten(key=1, call=CALL), CallBegan(id="c1"), ENDED, ENDED):
+    for event in (call_written(key=1, call=CALL), CallBegan(id="c1"), ENDED, ENDED):
         telling(event)
     telling.close("the turn is over")
-    assert told == [CallWritten(key=1, call=CALL), CallBegan(id="c1"), ENDED]
+    assert told == [call_written(key=1, call=CALL), CallBegan(id="c1"), ENDED]
 
 
 def test_what_is_left_is_ended_with_the_turn() -> None:
     told: list[TurnEvent] = []
     telling = Telling(told.append)
-    telling(CallWritten(key=1, call=CALL))
+    telling(call_written(key=1, call=CALL))
     telling.close("the person stopped the turn")
     last = told[-1]
     assert isinstance(last, CallEnded)
@@ -41,9 +45,9 @@ def test_what_a_tool_shows_before_it_begins_or_after_its_end_is_not_told() -> No
     told: list[TurnEvent] = []
     telling = Telling(told.append)
     shown = CallTold(id="c1", text="one")
-    for event in (shown, CallBegan(id="c1"), shown, ENDED, shown, Said(text="x")):
+    for event in (shown, CallBegan(id="c1"), shown, ENDED, shown, model_said(text="x")):
         telling(event)
-    assert told == [CallBegan(id="c1"), shown, ENDED, Said(text="x")]
+    assert told == [CallBegan(id="c1"), shown, ENDED, model_said(text="x")]
 
 
 def test_what_a_tool_shows_in_a_thread_is_told_in_the_loop_and_before_its_end() -> None:
@@ -52,8 +56,8 @@ def test_what_a_tool_shows_in_a_thread_is_told_in_the_loop_and_before_its_end() 
 
     async def main() -> None:
         listen = telling.listener(asyncio.get_running_loop())
-        listen(Began("c1"))
-        thread = threading.Thread(target=lambda: listen(Shown("c1", "one")))
+        listen(CallBegan(id="c1"))
+        thread = threading.Thread(target=lambda: listen(CallTold(id="c1", text="one")))
         thread.start()
         thread.join()
         telling(ENDED)
@@ -71,4 +75,4 @@ def test_a_tool_may_show_something_after_the_loop_is_closed() -> None:
     loop = asyncio.new_event_loop()
     listen = telling.listener(loop)
     loop.close()
-    listen(Shown("c1", "one"))
+    listen(CallTold(id="c1", text="one"))

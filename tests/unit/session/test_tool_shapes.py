@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from callblocks import Call
-from callblocks.core.turn_events import CallEnded
+from callblocks.core.events import CallEnded
 from callblocks.session.session import Session
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline

@@ -10,7 +10,11 @@ import pytest
 
 from callblocks.core.calls import Call
 from callblocks.core.errors import ModelError
-from callblocks.core.turn_events import Said, Thought, TurnEvent
+from callblocks.core.events import (
+    Reasoning,
+    Text,
+    TurnEvent,
+)
 from callblocks.models.model import Spoken, Stopped, Thinking, Usage
 from callblocks.session.model_choice import SessionSettings
 from callblocks.tools.declare import tool
@@ -99,7 +103,7 @@ def test_of_a_piece_that_is_too_long_only_what_has_room_is_read(
 ) -> None:
     played = play(tmp_path, [kind("x" * 5_000_000), Never], limits={"text": 50_000})
     assert played.ended == ("failed", "model_too_long")
-    told = of_type(played.events, Said, Thought)
+    told = of_type(played.events, Text, Reasoning)
     assert sum(len(event.text) for event in told) == 50_000
     assert len(told) == 4
 
@@ -113,7 +117,7 @@ def test_a_long_piece_does_not_hold_the_loop(tmp_path: Path) -> None:
         nonlocal steps
         while True:
             await asyncio.sleep(0)
-            steps += bool(of_type(events, Said))
+            steps += bool(of_type(events, Text))
 
     async def main() -> None:
         counting = asyncio.ensure_future(count())
@@ -122,7 +126,7 @@ def test_a_long_piece_does_not_hold_the_loop(tmp_path: Path) -> None:
 
     with some_host(tmp_path, Replies([Spoken(said)])) as host:
         asyncio.run(main())
-        assert "".join(event.text for event in of_type(events, Said)) == said
+        assert "".join(event.text for event in of_type(events, Text)) == said
     assert steps >= 12
 
 

@@ -7,9 +7,14 @@ from contextlib import aclosing
 
 import pytest
 
-from callblocks.core.turn_events import CallTold, Said, TurnBegan, TurnEnded
+from callblocks.core.events import (
+    CallTold,
+    TurnBegan,
+    TurnEnded,
+)
 from callblocks.session import event_gate as turn_log
 from callblocks.session.event_gate import Logged, TurnLog
+from support.model_events import model_said
 
 END = TurnEnded(turn="turn_1", status="answered")
 
@@ -23,7 +28,7 @@ class Counting:
 
     def say(self, *texts: str) -> None:
         for text in texts:
-            self.log.tell(Said(text=text))
+            self.log.tell(model_said(text=text))
 
 
 async def read(log: TurnLog, start: int = 0, pause: float = 0) -> list[Logged]:

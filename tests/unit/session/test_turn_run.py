@@ -9,7 +9,15 @@ import pytest
 
 from callblocks.core.calls import Call
 from callblocks.core.errors import CallerError
-from callblocks.core.turn_events import CallBroken, CallEnded, CallTold, RoundBegan, Said, Thought
+from callblocks.core.events import (
+    CallEnded,
+    CallTold,
+    Malformed,
+    Problem,
+    Reasoning,
+    RoundBegan,
+    Text,
+)
 from callblocks.models.model import Request, Thinking
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
@@ -171,7 +179,7 @@ def test_a_call_that_cannot_be_read_is_told_and_asked_for_again(tmp_path: Path) 
     broken = "I look.\n\n```tool look c1\ninput: [\n```\n"
     played = play(tmp_path, broken, calls("tool-fence", GOOD), "Done.")
     assert played.end.status == "answered"
-    assert len(of_type(played.events, CallBroken)) == 1
+    assert len(of_type(played.events, Malformed)) == 1
     assert [one.number for one in of_type(played.events, RoundBegan)] == [1, 2, 3]
     _, (_, own), (_, given) = played.sent(1)
     assert "tool look c1" in own
@@ -193,8 +201,8 @@ UNREAD = '<tol>{"name": "look", "arguments": {"place": "garden"}}</tool_call>'
 def test_a_call_that_nobody_read_is_told_to_the_person_and_the_model(tmp_path: Path) -> None:
     played = play(tmp_path, f"I look. {UNREAD}", calls("tool-fence", GOOD), "Done.")
     assert played.end.status == "answered"
-    (hint,) = of_type(played.events, CallBroken)
-    assert (hint.code, hint.text) == ("unread-call", "")
+    (hint,) = of_type(played.events, Problem)
+    assert hint.code == "unread-call"
     assert hint.detail.startswith("look stands here in the form of a call")
     _, (_, own), (_, given) = played.sent(1)
     assert own.count(UNREAD) == 1
@@ -206,7 +214,7 @@ def test_a_call_that_nobody_read_is_asked_for_once_in_a_turn(tmp_path: Path) -> 
     played = play(tmp_path, UNREAD, UNREAD)
     assert played.end.status == "answered"
     assert len(played.requests) == 2
-    assert len(of_type(played.events, CallBroken)) == 2
+    assert len(of_type(played.events, Problem)) == 2
 
 
 def test_a_call_that_nobody_read_beside_one_that_runs_is_told_with_its_result(
@@ -258,7 +266,9 @@ def test_what_a_model_thinks_stands_beside_what_it_then_says(tmp_path: Path) -> 
     played = play(
         tmp_path, first, [Thinking("Broken."), "```tool\n[\n```"], [Thinking("So."), "Yes."]
     )
-    assert "".join(one.text for one in of_type(played.events, Thought)) == "Where? There.Broken.So."
+    assert (
+        "".join(one.text for one in of_type(played.events, Reasoning)) == "Where? There.Broken.So."
+    )
     thoughts = {one.type: one.meta["reasoning"] for one in played.blocks if "reasoning" in one.meta}
     assert thoughts == {
         "react.tool.call": "Where? There.",
@@ -309,5 +319,5 @@ def test_a_request_carries_the_limit_and_the_grammar(tmp_path: Path) -> None:
 
 def test_prose_is_told_as_it_comes(tmp_path: Path) -> None:
     played = play(tmp_path, "One two three four.", size=3)
-    assert len(of_type(played.events, Said)) > 3
-    assert "".join(one.text for one in of_type(played.events, Said)) == "One two three four."
+    assert len(of_type(played.events, Text)) > 3
+    assert "".join(one.text for one in of_type(played.events, Text)) == "One two three four."

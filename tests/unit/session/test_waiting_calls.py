@@ -10,7 +10,7 @@ import pytest
 
 from callblocks.approvals.question import BookAsker
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
+from callblocks.core.events import CallAnswered, CallAsked, CallBegan, CallEnded, TurnEvent
 from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.timeline.recorder import Recorder

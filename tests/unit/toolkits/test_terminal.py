@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from callblocks.core.calls import Call
+from callblocks.core.events import CallTold
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.real_path import FileLimits, FolderEntry
 from callblocks.guard.files.root import Root
@@ -25,7 +26,7 @@ from callblocks.guard.sandbox.sandbox import (
 )
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.judgement import Progress, ToolShowed, Turn
+from callblocks.runtime.judgement import Progress, Turn
 from callblocks.toolkits import terminal_tools as terminal
 from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.terminal_tools import FindSandbox, terminal_tools
@@ -93,7 +94,7 @@ def test_output_and_exit_code_come_back(root: Root) -> None:
     heard: list[Progress] = []
     outcome = execute(root, "echo one; echo two >&2; exit 3", heard=heard)
     assert outcome.output == {"exit_code": 3, "stdout": "one\n", "stderr": "two\n"}
-    assert {one.text for one in heard if isinstance(one, ToolShowed)} == {"one\n", "two\n"}
+    assert {one.text for one in heard if isinstance(one, CallTold)} == {"one\n", "two\n"}
 
 
 def test_changes_come_back_and_what_is_protected_stays(root: Root, tmp_path: Path) -> None:
@@ -295,7 +296,7 @@ def test_a_character_cut_in_two_is_whole(root: Root) -> None:
     heard: list[Progress] = []
     outcome = execute(root, "x", find=found(Staged(JobEnd(exit_code=0), *pieces)), heard=heard)
     assert outcome.output == {"exit_code": 0, "stdout": "ä\ufffd", "stderr": "\ufffd"}
-    assert [one.text for one in heard if isinstance(one, ToolShowed)] == ["\ufffd", "ä"]
+    assert [one.text for one in heard if isinstance(one, CallTold)] == ["\ufffd", "ä"]
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,17 @@ import re
 from hypothesis import given
 
 from callblocks.core.calls import Call
-from callblocks.core.outcomes import Outcome
-from callblocks.core.turn_events import (
-    CallBroken,
+from callblocks.core.events import (
     CallEnded,
-    CallWritten,
+    CallReady,
+    ModelWrote,
     RoundBegan,
-    Said,
     TurnEvent,
 )
+from callblocks.core.outcomes import Outcome
 from callblocks.parser import parse
 from callblocks.views.chat.tool_blocks import ChatText
+from support.model_events import call_broken, call_written, model_said, read_events
 from support.turns import called, ended, joined, played, turns
 
 
@@ -26,9 +26,9 @@ def text_of(*events: TurnEvent) -> str:
     return chat.text
 
 
-def shell(id: str, *args: str) -> CallWritten:
+def shell(id: str, *args: str) -> ModelWrote:
     call = Call(id=id, name="run_shell_command", input={"args": list(args)})
-    return CallWritten(key=1, call=call)
+    return call_written(key=1, call=call)
 
 
 def test_a_call_is_pending_and_then_has_its_result() -> None:
@@ -62,13 +62,20 @@ def test_a_failure_is_marked_and_a_carried_one_stays_in_its_words() -> None:
 
 def test_a_tag_of_the_model_is_prose_also_in_pieces() -> None:
     text = text_of(
-        Said(text="a <to"), Said(text="ol>x</tool>"), CallBroken(code="x", text="<tool>")
+        model_said(text="a <to"),
+        model_said(text="ol>x</tool>"),
+        call_broken(code="x", text="<tool>"),
     )
     assert text == "a &lt;tool>x&lt;/tool>&lt;tool>"
 
 
 def test_what_is_said_in_another_round_is_another_paragraph() -> None:
-    rounds = [Said(text="I wait."), RoundBegan(number=2), Said(text="It "), Said(text="is done.")]
+    rounds = [
+        model_said(text="I wait."),
+        RoundBegan(number=2),
+        model_said(text="It "),
+        model_said(text="is done."),
+    ]
     assert text_of(RoundBegan(number=1), *rounds) == "I wait.\n\nIt is done."
     assert text_of(shell("c1"), ended("c1", ""), *rounds[1:]).endswith("</tool>\nIt is done.")
 
@@ -88,10 +95,10 @@ def test_a_call_that_waits_for_ever_gets_an_end() -> None:
 def test_each_member_of_a_team_has_a_text_of_its_own() -> None:
     chat = ChatText()
     call = Call(id="c1", name="look")
-    chat.feed(Said(text="I look.", member="Ann"))
-    chat.feed(CallWritten(key=1, call=call, member="Ann"))
-    chat.feed(Said(text="I wait.", member="Bob"))
-    chat.feed(Said(text="Both agree."))
+    chat.feed(model_said(text="I look.", member="Ann"))
+    chat.feed(call_written(key=1, call=call, member="Ann"))
+    chat.feed(model_said(text="I wait.", member="Bob"))
+    chat.feed(model_said(text="Both agree."))
     chat.feed(CallEnded(outcome=Outcome(id="c1", name="look", output="ok"), member="Ann"))
     assert chat.text == "Both agree."
     assert chat.members == {
@@ -118,7 +125,7 @@ def test_every_call_has_one_block_however_the_text_was_cut(events: list[TurnEven
         texts.append((chat.text, chat.members))
     assert texts[0] == texts[1]
     text = chat.text + "".join(chat.members.values())
-    written = [event.call.id for event in events if isinstance(event, CallWritten)]
+    written = [event.call.id for event in read_events(events, CallReady)]
     assert sorted(re.findall(r'<tool id="(\w+)">[^<]*\n[^<]*</tool>', text)) == sorted(written)
 
 

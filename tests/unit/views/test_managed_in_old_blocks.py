@@ -13,8 +13,8 @@ import pytest
 
 from callblocks.cli.chat.chat_turn import event_line
 from callblocks.core.blocks import Block, Entry, Type, text_of
+from callblocks.core.events import CallEnded
 from callblocks.core.outcomes import Failure, Outcome
-from callblocks.core.turn_events import CallEnded
 from callblocks.timeline.codec.call_blocks import Stamp
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.html.timeline_page import timeline_html

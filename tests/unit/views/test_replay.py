@@ -9,25 +9,33 @@ from hypothesis import strategies as st
 
 from callblocks.core.blocks import TYPES, Block
 from callblocks.core.calls import Call, CheckedCall
-from callblocks.core.outcomes import Failure, Notice, Outcome
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
     CallBegan,
-    CallBroken,
     CallEnded,
-    CallWritten,
+    CallReady,
+    Reasoning,
     RoundBegan,
-    Said,
-    Thought,
+    Text,
     TurnEnded,
     TurnEvent,
 )
+from callblocks.core.outcomes import Failure, Notice, Outcome
 from callblocks.views.replay import replayed
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS
+from support.model_events import (
+    call_broken,
+    inner,
+    model_said,
+    model_thought,
+    read_events,
+    unplaced,
+)
 from support.recorded_sessions import Session, a_session
 from support.sample_timelines import TS, a_talk, called, entries, failed, gave, said
+from support.scripted_sessions import of_type
 from support.ui_check import check
 
 
@@ -40,7 +48,7 @@ def outcomes(events: list[TurnEvent]) -> dict[str, Outcome]:
 
 
 def names(events: list[TurnEvent]) -> list[str]:
-    return [type(event).__name__ for event in events]
+    return [type(inner(event)).__name__ for event in events]
 
 
 def record(session: Session, turn: str, call: Call, outcome: Outcome, **meta: Any) -> None:
@@ -51,11 +59,11 @@ def record(session: Session, turn: str, call: Call, outcome: Outcome, **meta: An
 def test_a_talk_is_what_a_client_would_have_been_told() -> None:
     events = list(replayed(entries(a_talk())))
     assert names(events) == [
-        *("TurnBegan", "RoundBegan", "Said"),
-        *("CallOpened", "CallWritten", "CallOpened", "CallWritten"),
+        *("TurnBegan", "RoundBegan", "Text"),
+        *("CallStarted", "CallReady", "CallStarted", "CallReady"),
         *("CallBegan", "CallEnded", "CallBegan", "CallEnded"),
-        *("RoundBegan", "Said", "CallOpened", "CallWritten", "CallBegan", "CallEnded"),
-        *("RoundBegan", "Said", "TurnEnded"),
+        *("RoundBegan", "Text", "CallStarted", "CallReady", "CallBegan", "CallEnded"),
+        *("RoundBegan", "Text", "TurnEnded"),
     ]
     assert events[-1] == TurnEnded(turn="turn_1", status="answered")
 
@@ -69,7 +77,7 @@ def test_an_output_comes_back_as_it_was(tmp_path: Path, output: Any) -> None:
         record(session, "turn_1", call, Outcome(id="c1", name="add", output=output))
         events = events_of(session)
     assert outcomes(events)["c1"] == Outcome(id="c1", name="add", output=output)
-    (written,) = (event for event in events if isinstance(event, CallWritten))
+    (written,) = (event for event in read_events(events, CallReady))
     assert written.call == call
 
 
@@ -102,7 +110,7 @@ def test_what_a_person_answered_comes_back_before_the_result(tmp_path: Path) -> 
         session.recorder.answered(turn, "c2", "note", **said)
         events = events_of(session)
     assert names(events)[-5:] == [
-        *("CallWritten", "CallAsked", "CallAnswered", "CallBegan", "CallEnded"),
+        *("CallReady", "CallAsked", "CallAnswered", "CallBegan", "CallEnded"),
     ]
     assert events[-4:-2] == [
         CallAsked(id="c1", approval="a1", reason="rule 2", tainted=("mail of others",)),
@@ -116,7 +124,7 @@ def test_a_result_that_the_text_carried_is_marked(tmp_path: Path) -> None:
         record(session, "turn_1", call, outcome, round=1, written=True)
         session.recorder.completion("turn_1", "Done.")
         events = events_of(session)
-    assert names(events)[3:] == ["CallWritten", "CallEnded", "Said", "TurnEnded"]
+    assert names(events)[3:] == ["CallReady", "CallEnded", "Text", "TurnEnded"]
     (ended,) = (event for event in events if isinstance(event, CallEnded))
     assert ended.written
 
@@ -130,11 +138,13 @@ def test_rounds_and_thinking_come_back(tmp_path: Path) -> None:
             session.recorder.ended("turn_1", call, Outcome(id=id, name="t"))
         session.recorder.completion("turn_1", "Done.", reasoning="Well.")
         events = events_of(session)
-    told = [event for event in events if isinstance(event, RoundBegan | Thought | Said)]
+    told = [
+        one for one in unplaced(events) if isinstance(inner(one), RoundBegan | Reasoning | Text)
+    ]
     assert told == [
-        *(RoundBegan(number=1), Thought(text="Hm 1."), Said(text="Round 1.")),
-        *(RoundBegan(number=2), Thought(text="Hm 2."), Said(text="Round 2.")),
-        *(RoundBegan(number=3), Thought(text="Well."), Said(text="Done.")),
+        *(RoundBegan(number=1), model_thought(text="Hm 1."), model_said(text="Round 1.")),
+        *(RoundBegan(number=2), model_thought(text="Hm 2."), model_said(text="Round 2.")),
+        *(RoundBegan(number=3), model_thought(text="Well."), model_said(text="Done.")),
     ]
 
 
@@ -147,8 +157,8 @@ def test_a_broken_call_is_a_problem_and_ends_the_round(tmp_path: Path) -> None:
         session.recorder.tell("turn_1", "n2", notice)
         session.recorder.completion("turn_1", "Sorry.")
         events = events_of(session)
-    assert names(events)[2:] == ["Said", "CallBroken", "RoundBegan", "Said", "TurnEnded"]
-    assert events[3] == CallBroken(code="x.yaml", text="", detail="no YAML")
+    assert names(events)[2:] == ["Text", "Malformed", "RoundBegan", "Text", "TurnEnded"]
+    assert unplaced(events)[3] == call_broken(code="x.yaml", text="", detail="no YAML")
 
 
 def test_files_are_artifacts_with_the_digest_they_are_kept_under(tmp_path: Path) -> None:
@@ -178,7 +188,7 @@ def test_the_report_of_code_tells_of_its_error(tmp_path: Path) -> None:
         events = events_of(session)
     assert outcomes(events)["c1"].error == error
     assert outcomes(events)["c2"] == Outcome(id="c2", name=name, output={"stdout": "1"})
-    written = [event.call.input["code"] for event in events if isinstance(event, CallWritten)]
+    written = [event.call.input["code"] for event in read_events(events, CallReady)]
     assert written == ["print(1)\n" * 30] * 2
 
 
@@ -187,7 +197,7 @@ def test_the_parameters_of_a_call_that_stands_for_another_come_back_whole(tmp_pa
     call = Call(id="c1", name="custom", input={"name": name, "parameters": inner, "code": "own"})
     with a_session(tmp_path) as session:
         session.recorder.started("turn_1", call, CheckedCall(name=name, input=inner, result="exec"))
-        (written,) = [event for event in events_of(session) if isinstance(event, CallWritten)]
+        (written,) = read_events(events_of(session), CallReady)
     assert written.call.input == call.input
 
 
@@ -196,20 +206,20 @@ def test_a_turn_that_is_not_over_has_no_end(tmp_path: Path) -> None:
         turn = session.recorder.new_turn("one program")
         session.recorder.prompt(turn, "Hi.")
         session.recorder.started(turn, Call(id="c1", name="t"), round=1)
-        assert names(events_of(session))[-1] == "CallWritten"
+        assert names(events_of(session))[-1] == "CallReady"
         session.recorder.end_turn(turn, status="interrupted", code="interrupted", message="died")
         assert events_of(session)[-1] == TurnEnded(
             turn=turn, status="interrupted", code="interrupted", message="died"
         )
         session.recorder.take_over(turn, "another program")
-        assert names(events_of(session))[-1] == "CallWritten"
+        assert names(events_of(session))[-1] == "CallReady"
 
 
 def test_the_record_of_a_turn_says_how_it_ended(tmp_path: Path) -> None:
     with a_session(tmp_path) as session:
         turn = session.recorder.new_turn()
         session.recorder.completion(turn, "It is", is_partial=True)
-        assert names(events_of(session))[-1] == "Said"
+        assert names(events_of(session))[-1] == "Text"
         session.recorder.end_turn(turn, status="stopped", tokens_in=3, tokens_out=4)
         (*_, ended) = events_of(session)
     assert ended == TurnEnded(turn=turn, status="stopped", tokens_in=3, tokens_out=4)
@@ -222,7 +232,7 @@ def test_turns_come_one_after_the_other() -> None:
         *gave("c1", "x"),
         said("assistant.completion", "One."),
     ]
-    told = [event for event in replayed(entries(blocks)) if isinstance(event, Said | TurnEnded)]
+    told = of_type([*replayed(entries(blocks))], Text, TurnEnded)
     assert [getattr(event, "text", "end") for event in told] == ["One.", "end", "Two.", "end"]
 
 

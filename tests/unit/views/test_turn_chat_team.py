@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hypothesis import given
 
-from callblocks.core.events import CallResult, Event, Text
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAsked,
-    CallBroken,
-    CallOpened,
+    CallEnded,
+    CallResult,
+    Event,
+    ModelWrote,
     RoundBegan,
-    Said,
+    Text,
     TurnBegan,
     TurnEnded,
     TurnEvent,
 )
-from callblocks.views.chat.chat import Chat, Shown, Speaker, TurnChat, events_of
+from callblocks.views.chat.chat import Chat, Shown, Speaker, TurnChat
 from callblocks.views.rows import plain
 from callblocks.views.terminal.terminal import Terminal
+from support.model_events import call_broken, call_opened, inner, model_said
 from support.turns import team_turns
 
 END = TurnEnded(turn="turn_1", status="answered")
 
 
-def say(member: str, text: str) -> Said:
-    return Said(text=text, member=member)
+def say(member: str, text: str) -> ModelWrote:
+    return model_said(text=text, member=member)
 
 
 def done(member: str) -> TurnEnded:
@@ -110,12 +112,12 @@ def test_a_code_fence_that_one_leaves_open_is_not_the_next_ones() -> None:
 
 def test_a_call_that_breaks_leaves_what_others_said_meanwhile() -> None:
     events = [
-        CallOpened(key=4, name="t", id="one/c1", member="one"),
+        call_opened(key=4, name="t", id="one/c1", member="one"),
         say("two", "Two speaks.\n"),
         CallAsked(id="two/c1", approval="ap", reason="why", member="two"),
-        CallOpened(key=5, name="t", id="two/c2", member="two"),
-        CallBroken(code="x", text="none", key=4, member="one"),
-        CallBroken(code="x", text="none", key=5, member="two"),
+        call_opened(key=5, name="t", id="two/c2", member="two"),
+        call_broken(code="x", text="none", key=4, member="one"),
+        call_broken(code="x", text="none", key=5, member="two"),
         END,
     ]
     assert "Two speaks." in drawn(events)
@@ -135,12 +137,13 @@ def test_all_is_shown_once_below_the_name_of_its_member(events: list[TurnEvent])
     turn = TurnChat()
     shown = [one for event in (*events, END) for one in turn.feed(event)]
     for member in ("Ann", "Bob"):
-        own = [one for event in events if event.member == member for one in events_of(event)]
-        assert _without_breaks(_below(shown, member)) == _without_breaks(own)
+        own = [event for event in events if event.member == member]
+        carried = [one for one in map(inner, own) if isinstance(one, Event | CallEnded)]
+        assert _without_breaks(_below(shown, member)) == _without_breaks(carried)
 
 
-def _below(shown: list[Shown], member: str) -> list[Event]:
-    found: list[Event] = []
+def _below(shown: list[Shown], member: str) -> list[Shown]:
+    found: list[Shown] = []
     name = ""
     for one in shown:
         if isinstance(one, Speaker):
@@ -150,8 +153,8 @@ def _below(shown: list[Shown], member: str) -> list[Event]:
     return found
 
 
-def _without_breaks(events: list[Event]) -> list[Event]:
-    return [one for one in events if not (isinstance(one, Text) and one.text in ("\n", "\n\n"))]
+def _without_breaks(shown: Sequence[Shown]) -> list[Shown]:
+    return [one for one in shown if not isinstance(one, str)]
 
 
 def texts(shown: Iterable[Shown]) -> list[str]:

@@ -35,8 +35,8 @@ from callblocks.cli.terminal.ask import TerminalAsker, open_terminal
 from callblocks.core.blocks import Entry
 from callblocks.core.call_text import format_size
 from callblocks.core.errors import CallblocksError
+from callblocks.core.events import TurnEnded
 from callblocks.core.text import close_to
-from callblocks.core.turn_events import TurnEnded
 from callblocks.session.model_choice import Attachment
 from callblocks.session.session import Session, Tell
 from callblocks.views.rows import Kind, Row, visible_line, wrap

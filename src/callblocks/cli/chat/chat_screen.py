@@ -35,8 +35,8 @@ from callblocks.cli.terminal.io import STDIN
 from callblocks.cli.terminal.live import Screen, open_screen
 from callblocks.cli.terminal.paint import Paper, page
 from callblocks.core.blocks import Entry
+from callblocks.core.events import TurnEnded
 from callblocks.core.outcomes import Outcome
-from callblocks.core.turn_events import TurnEnded
 from callblocks.session.session import Session
 from callblocks.views.chat.timeline_chat import Batch, Message, ShownFile, ShownItem, shown
 from callblocks.views.rows import Row, visible_line, wrap

@@ -15,23 +15,25 @@ from typing import Any, BinaryIO, TypeAlias
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from callblocks.cli.exits import INTERRUPTED
 from callblocks.cli.terminal.live import Screen
 from callblocks.core.blocks import Entry
-from callblocks.core.events import Reasoning
-from callblocks.core.outcomes import Outcome, without_managed
-from callblocks.core.turn_events import (
-    CallBroken,
+from callblocks.core.events import (
     CallEnded,
-    CallOpened,
+    CallReady,
+    CallStarted,
     CallTold,
-    CallWritten,
-    Said,
+    Malformed,
+    ModelWrote,
+    Reasoning,
+    Text,
     TurnBegan,
     TurnEnded,
     TurnEvent,
 )
+from callblocks.core.outcomes import Outcome, without_managed
 from callblocks.session.session import Session, Tell
 from callblocks.views.chat.chat import TurnChat
 from callblocks.views.chat.timeline_chat import why
@@ -181,8 +183,8 @@ def ended_rows(ended: TurnEnded, outcomes: list[Outcome], folder: str, width: in
 
 # --- A turn that goes on: what is on the timeline of it is shown first, and then what comes ---
 #
-# Calls are known by a key while they are written. Those of the timeline get keys that no call has
-# that is written now: they count down from -2.
+# Calls are known by an index while they are written. Those of the timeline get indexes that no call
+# has that is written now: they count down from -2.
 
 
 def left_events(entries: Iterable[Entry], turn: str | None) -> list[TurnEvent]:
@@ -192,7 +194,7 @@ def left_events(entries: Iterable[Entry], turn: str | None) -> list[TurnEvent]:
     events = replayed(entry for entry in entries if entry.block.turn_id == turn)
     found = [_apart(event) for event in events if not isinstance(event, TurnBegan | TurnEnded)]
     # New text of the model begins on a new line.
-    return [*found, Said(text="\n")] if found else []
+    return [*found, ModelWrote(event=Text("\n", (0, 0)))] if found else []
 
 
 def after_known(known: Sequence[TurnEvent], tell: Tell) -> Tell:
@@ -211,7 +213,8 @@ def after_known(known: Sequence[TurnEvent], tell: Tell) -> Tell:
 
 def _apart(event: TurnEvent) -> TurnEvent:
     match event:
-        case CallOpened(key=int(key)) | CallWritten(key=int(key)) | CallBroken(key=int(key)):
-            return msgspec.structs.replace(event, key=-1 - key)
+        case ModelWrote(event=CallStarted() | CallReady() | Malformed(index=int()) as written):
+            own = replace(written, index=-1 - (written.index or 0))
+            return replace(event, event=own)
         case _:
             return event

@@ -11,12 +11,14 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from callblocks.core.turn_events import (
-    CallBroken,
+from callblocks.core.events import (
     CallEnded,
-    CallWritten,
+    CallReady,
+    Malformed,
+    ModelWrote,
+    Problem,
     RoundBegan,
-    Said,
+    Text,
     TurnEnded,
     TurnEvent,
 )
@@ -78,7 +80,7 @@ async def try_model(offered: Offered, settings: SessionSettings) -> Trial:
 
     def tell(event: TurnEvent) -> None:
         nonlocal first
-        if not first and isinstance(event, Said | CallWritten):
+        if not first and _is_said(event):
             first = time.monotonic() - began
         events.append(event)
 
@@ -104,7 +106,8 @@ async def try_model(offered: Offered, settings: SessionSettings) -> Trial:
 def _trial(
     offered: Offered, events: list[TurnEvent], ended: TurnEnded, first: float, seconds: float
 ) -> Trial:
-    calls = [event.call for event in events if isinstance(event, CallWritten)]
+    written = [event.event for event in events if isinstance(event, ModelWrote)]
+    calls = [event.call for event in written if isinstance(event, CallReady)]
     outcomes = [event.outcome for event in events if isinstance(event, CallEnded)]
     starts = [at for at, event in enumerate(events) if isinstance(event, RoundBegan)]
     answer = _said(events[starts[-1] :] if starts else events)
@@ -120,9 +123,14 @@ def _trial(
         code=ended.code or "",
         message=ended.message or "",
         said=_said(events).strip(),
-        broken=tuple(event.code for event in events if isinstance(event, CallBroken)),
+        broken=tuple(event.code for event in written if isinstance(event, Malformed | Problem)),
     )
 
 
 def _said(events: list[TurnEvent]) -> str:
-    return "".join(event.text for event in events if isinstance(event, Said))
+    written = [event.event for event in events if isinstance(event, ModelWrote)]
+    return "".join(event.text for event in written if isinstance(event, Text))
+
+
+def _is_said(event: TurnEvent) -> bool:
+    return isinstance(event, ModelWrote) and isinstance(event.event, Text | CallReady)

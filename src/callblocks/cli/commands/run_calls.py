@@ -23,6 +23,7 @@ from callblocks.cli.terminal.io import STDIN, pieces
 from callblocks.cli.terminal.live import Screen
 from callblocks.core.calls import Call, Item, Result
 from callblocks.core.errors import Unwritable
+from callblocks.core.events import CallTold
 from callblocks.core.outcomes import Failure, Outcome
 from callblocks.core.specs import ToolSpec, ToolSpecs
 from callblocks.dialects import dialects
@@ -30,7 +31,7 @@ from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
 from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.judgement import Judged, Listener, Progress, ToolShowed, Turn
+from callblocks.runtime.judgement import Judged, Listener, Progress, Turn
 from callblocks.runtime.runtime import Runtime
 from callblocks.session.taint import taint_of
 from callblocks.timeline.artifacts.artifacts import Artifacts
@@ -265,7 +266,7 @@ class CallsRun:
             record.conclude(prose, self._turn.take_new_taints())
 
     def _listen(self, progress: Progress) -> None:
-        if isinstance(progress, ToolShowed):
+        if isinstance(progress, CallTold):
             self.screen.say(progress.text)
         elif isinstance(progress, Judged):
             self.judged.append(progress)

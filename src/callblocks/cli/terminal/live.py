@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from callblocks.cli.terminal.io import streams
 from callblocks.cli.terminal.paint import Paper, paint
-from callblocks.core.events import Event
-from callblocks.views.chat.chat import Chat, Speaker
+from callblocks.views.chat.chat import Chat, Shown
 from callblocks.views.rows import Row, visible, wrap
 from callblocks.views.terminal.terminal import Terminal
 
@@ -47,7 +46,7 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         self.paper.print(self.terminal.draw(self.chat.close()))
 
-    def feed(self, events: Iterable[Event | Speaker]) -> None:
+    def feed(self, events: Iterable[Shown]) -> None:
         """Take more events, and print what they settled."""
         self.chat.feed(events)
         self.paper.print(self.terminal.draw(self.chat.settle()))
@@ -67,7 +66,7 @@ class Mute(Screen):
     def __exit__(self, *_: object) -> None:
         pass
 
-    def feed(self, events: Iterable[Event | Speaker]) -> None:
+    def feed(self, events: Iterable[Shown]) -> None:
         pass
 
 
@@ -105,7 +104,7 @@ class LiveScreen(Screen):
         self._live.stop()
         super().__exit__()
 
-    def feed(self, events: Iterable[Event | Speaker]) -> None:
+    def feed(self, events: Iterable[Shown]) -> None:
         self.chat.feed(events)
         self._said.clear()
         self._redraw()

@@ -13,10 +13,10 @@ from typing import Any
 
 from callblocks.approvals.question import BookAsker
 from callblocks.core.errors import CallblocksError
-from callblocks.core.turn_events import (
-    PROSE,
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
+    ModelWrote,
     TurnBegan,
     TurnEnded,
     TurnEvent,
@@ -79,7 +79,7 @@ class RunningTurn:
 
     def tell(self, event: TurnEvent) -> None:
         """Take what happens."""
-        if not isinstance(event, PROSE):
+        if not isinstance(event, ModelWrote):
             self._note(event)
         self.log.tell(event)
 

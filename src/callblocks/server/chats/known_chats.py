@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.errors import TimelineError
-from callblocks.core.turn_events import TurnEnded, TurnEvent
+from callblocks.core.events import TurnEnded, TurnEvent
 from callblocks.session.event_gate import Logged, TurnLog
 from callblocks.session.turn_lock import interrupted_turn, open_turn, owner_lives
 from callblocks.timeline.log.store import Store, Summary

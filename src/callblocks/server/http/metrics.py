@@ -14,8 +14,8 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from callblocks.core.events import CallEnded, TurnEnded, TurnEvent
 from callblocks.core.outcomes import FAILURES
-from callblocks.core.turn_events import CallEnded, TurnEnded, TurnEvent
 
 __all__ = ("METRICS_TYPE", "Measured", "Metrics")
 

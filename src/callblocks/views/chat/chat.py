@@ -11,33 +11,25 @@ import msgspec
 from callblocks.core.call_text import show_call, show_result, split_cut
 from callblocks.core.calls import Call, Result
 from callblocks.core.events import (
-    CallInput,
+    CallAsked,
+    CallEnded,
     CallReady,
     CallResult,
     CallStarted,
     Event,
     Malformed,
+    ModelWrote,
+    Problem,
     Reasoning,
-    Text,
-)
-from callblocks.core.outcomes import Verdict, verdict_of
-from callblocks.core.turn_events import (
-    CallAsked,
-    CallBroken,
-    CallEnded,
-    CallOpened,
-    CallWriting,
-    CallWritten,
     RoundBegan,
-    Said,
-    Thought,
+    Text,
     TurnBegan,
     TurnEnded,
     TurnEvent,
 )
+from callblocks.core.outcomes import Verdict, verdict_of
 
 __all__ = (
-    "BY_ID",
     "LINES_BELOW",
     "BrokenBlock",
     "CallGroup",
@@ -55,7 +47,6 @@ __all__ = (
     "call_line",
     "draw",
     "draw_lines",
-    "events_of",
     "group",
     "header",
 )
@@ -261,9 +252,6 @@ def _plain(line: str) -> str:
 # a group that the next call may join, and everything from a pending call on, whose result may come
 # later. Items that no later event can change are settled, and are drawn once.
 
-BY_ID = -1
-"""The index of a result that is known by the id of its call alone."""
-
 _VALIDATION = "chat-blocks.validation"
 _DISPLAY = "chat-blocks"
 # The input keys of a positional call whose tool is not declared; an empty value is not shown.
@@ -297,6 +285,8 @@ class Speaker(msgspec.Struct, frozen=True):
 
 Item: TypeAlias = str | ThoughtLine | BrokenBlock | Speaker | CallGroup | Validation
 """What is drawn: a line of prose, or one of the others."""
+Shown: TypeAlias = Event | CallEnded | BrokenBlock | Speaker | str
+"""What a chat is fed: events of a text, outcomes, and what a turn is shown with between them."""
 _Held: TypeAlias = Part | ThoughtLine | BrokenBlock | Speaker
 
 
@@ -317,7 +307,7 @@ class Chat:
         """Return the items that may still change, in their current state."""
         return _grouped(self._held)
 
-    def feed(self, events: Iterable[Event | Speaker]) -> None:
+    def feed(self, events: Iterable[Shown]) -> None:
         """Take more events."""
         for event in events:
             self._take(event)
@@ -356,11 +346,11 @@ class Chat:
                 self._left[index] = entry
         return _grouped(leaving)
 
-    def _take(self, event: Event | Speaker) -> None:
+    def _take(self, event: Shown) -> None:
         match event:
-            case Speaker():
+            case Speaker() | BrokenBlock():
                 self._held.append(event)
-            case Text(text=text):
+            case str(text) | Text(text=text):
                 self._say(text)
             case Reasoning(text=text):
                 self._think(text)
@@ -369,8 +359,12 @@ class Chat:
                 self._held.append(GroupedCall(f"{name}(…)", id=id_))
             case CallReady(index=index, call=call):
                 self._ready(index, call)
-            case CallResult(index=index, id=id_, result=result):
-                self._complete(self._indexes.get(id_, index) if index == BY_ID else index, result)
+            case CallResult(index=index, result=result):
+                self._complete(index, result)
+            case CallEnded():
+                index = self._indexes.get(event.outcome.id)
+                if index is not None:
+                    self._complete(index, _result(event))
             case Malformed():
                 self._break(event)
             case _:
@@ -432,6 +426,14 @@ class Chat:
             self._places = {one: was - (was > at) for one, was in self._places.items()}
 
 
+def _result(event: CallEnded) -> Result:
+    """Return the result to show; an error that the text carried is shown without its code."""
+    outcome = event.outcome
+    if event.written and outcome.error is not None:
+        return Result(id=outcome.id, error=outcome.error.message)
+    return outcome.result() if outcome.error else Result(id=outcome.id, output=outcome.output)
+
+
 def call_line(call: Call) -> str:
     """A call in one line, as a chat shows it; what a display showed stays as it was."""
     if call.dialect == _DISPLAY:
@@ -471,20 +473,17 @@ def _grouped(held: Sequence[_Held]) -> list[Item]:
     return cast("list[Item]", group(cast("Sequence[Part]", held)))
 
 
-# --- Turn events converted to parser events, so that `views.chat.Chat` can show a turn ---
+# --- The events of a turn in the order in which a chat shows them ---
 #
 #     turn = TurnChat()
 #     chat.feed(turn.feed(event))
 #
-# A call is identified by its key while it is being written, and its outcome by the call's id.
 # Members of a team write concurrently, but are shown one after the other, each below its name.
-
-Shown: TypeAlias = Event | Speaker
-_NOWHERE = (0, 0)
 
 
 class TurnChat:
-    """Converts the events of a turn. Of several members, one has the floor.
+    """Takes the events of a turn, and gives those that are shown. Of several members, one has the
+    floor.
 
     The events of the others are queued until that member is done, or until one of them has an
     approval question for the person.
@@ -495,7 +494,7 @@ class TurnChat:
         self._named = ""
         self._waiting: dict[str, list[Shown]] = {}
         self._done: set[str] = set()
-        self._spoken: dict[str, type[Said | Thought]] = {}
+        self._spoken: dict[str, type[Text | Reasoning]] = {}
 
     def feed(self, event: TurnEvent) -> list[Shown]:
         """Take an event; return the events that can be shown now."""
@@ -517,10 +516,10 @@ class TurnChat:
     def _apart(self, event: TurnEvent) -> list[Shown]:
         """Return a paragraph break where a member changes between reasoning and text."""
         match event:
-            case Said() | Thought():
+            case ModelWrote(event=Text() | Reasoning() as said):
                 before = self._spoken.get(event.member)
-                self._spoken[event.member] = type(event)
-                return [Text("\n\n", _NOWHERE)] if before not in (None, type(event)) else []
+                self._spoken[event.member] = type(said)
+                return ["\n\n"] if before not in (None, type(said)) else []
             case _:
                 self._spoken.pop(event.member, None)
                 return []
@@ -549,51 +548,17 @@ class TurnChat:
 
 def _shown(event: TurnEvent) -> list[Shown]:
     match event:
+        case ModelWrote(event=Problem(code=code, detail=detail)):
+            return [BrokenBlock("", code, detail)]
+        case ModelWrote():
+            return [event.event]
+        case CallEnded():
+            return [event]
         case RoundBegan(number=number) if number > 1:
             # What the model says now begins a line of its own.
-            return [Text("\n", _NOWHERE)]
+            return ["\n"]
         case TurnEnded(member=member) if member and event.status != "answered":
             why = event.message or event.code
             return [Speaker(member, f"{event.status}: {why}" if why else event.status)]
         case _:
-            return [*events_of(event)]
-
-
-def events_of(event: TurnEvent) -> list[Event]:
-    """Return the parser events that show the same; none for events that have no textual form."""
-    found = _said(event) or _called(event)
-    return [] if found is None else [found]
-
-
-def _said(event: TurnEvent) -> Event | None:
-    match event:
-        case Said(text=text):
-            return Text(text, _NOWHERE)
-        case Thought(text=text):
-            return Reasoning(text, _NOWHERE)
-        case CallBroken(code=code, text=text, detail=detail, key=key):
-            return Malformed(code, text, _NOWHERE, detail, key)
-        case _:
-            return None
-
-
-def _called(event: TurnEvent) -> Event | None:
-    match event:
-        case CallOpened(key=key, id=id, name=name):
-            return CallStarted(key, id or None, name, _NOWHERE)
-        case CallWriting(key=key, text=text):
-            return CallInput(key, text, _NOWHERE)
-        case CallWritten(key=key, call=call):
-            return CallReady(key, call, _NOWHERE)
-        case CallEnded():
-            return CallResult(BY_ID, event.outcome.id, _result(event), _NOWHERE)
-        case _:
-            return None
-
-
-def _result(event: CallEnded) -> Result:
-    """Return the result to show; an error that the text carried is shown without its code."""
-    outcome = event.outcome
-    if event.written and outcome.error is not None:
-        return Result(id=outcome.id, error=outcome.error.message)
-    return outcome.result() if outcome.error else Result(id=outcome.id, output=outcome.output)
+            return []

@@ -28,17 +28,18 @@ from callblocks.core.call_text import (
     show_result,
 )
 from callblocks.core.calls import Call
-from callblocks.core.events import CallReady, CallResult
-from callblocks.core.json_values import whole
-from callblocks.core.outcomes import Failure, Outcome
-from callblocks.core.turn_events import (
-    CallBroken,
+from callblocks.core.events import (
     CallEnded,
-    CallWritten,
+    CallReady,
+    CallResult,
+    Malformed,
+    ModelWrote,
     RoundBegan,
-    Said,
+    Text,
     TurnEvent,
 )
+from callblocks.core.json_values import whole
+from callblocks.core.outcomes import Failure, Outcome
 from callblocks.parser import parse
 
 __all__ = (
@@ -254,9 +255,9 @@ class ChatText:
         match event:
             case RoundBegan(member=member) if member in self._texts:
                 self._texts[member].pause()
-            case Said(text=text) | CallBroken(text=text):
+            case ModelWrote(event=Text(text=text) | Malformed(text=text)):
                 self._text(event.member).say(text)
-            case CallWritten(call=call):
+            case ModelWrote(event=CallReady(call=call)):
                 self._start(self._text(event.member), call)
             case CallEnded():
                 self._end(event)

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from callblocks import Registry, parse
+from callblocks.core.events import CallTold
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
 from callblocks.guard.sandbox.sandbox import Job, JobEnd, Missing, OnOutput, Sandbox
-from callblocks.runtime.judgement import Progress, ToolShowed
+from callblocks.runtime.judgement import Progress
 from callblocks.runtime.runtime import RunLimits
 from callblocks.toolkits.exec.exec_tools import ExecLimits, exec_tools
 from callblocks.toolkits.exec.workdir import WorkspacePlace
@@ -181,7 +182,7 @@ def test_what_runs_is_shown_step_by_step(session: Session):
     heard: list[Progress] = []
     code = "print('first')\nfor n in range(5000): print(n)\nopen('files/a', 'w').write('a')"
     execute(session, code, "a", "b", listen=heard.append)
-    said = [one.text for one in heard if isinstance(one, ToolShowed)]
+    said = [one.text for one in heard if isinstance(one, CallTold)]
     assert "4999\n… 5,001 lines, " in "".join(said)
     assert said[-2:] == [
         "file 1 of 2: turn_1/files/a (1B)\n",

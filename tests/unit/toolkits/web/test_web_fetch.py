@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from callblocks.core.events import CallTold
 from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.judgement import Progress, ToolShowed, Turn
+from callblocks.runtime.judgement import Progress, Turn
 from support.search_files import pdf_of
 from support.sites import Asked, ok, redirect
 from support.tool_runtime import call, run_one
@@ -159,7 +160,7 @@ def test_the_policy_judges_every_hop_of_every_page(
     assert reached == (not code)
     assert outcome.output[f"{HOST}/a"]["content"] == "A"
     assert "the page of public.test" in turn.tainted
-    assert any(isinstance(one, ToolShowed) and "of 2" in one.text for one in said)
+    assert any(isinstance(one, CallTold) and "of 2" in one.text for one in said)
 
 
 def test_who_is_asked_sees_which_servers_an_address_means(tmp_path: Path) -> None:

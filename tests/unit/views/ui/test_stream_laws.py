@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from hypothesis import given
 
-from callblocks.core.turn_events import CallAnswered, TurnEnded, TurnEvent
+from callblocks.core.events import CallAnswered, TurnEnded, TurnEvent
 from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version

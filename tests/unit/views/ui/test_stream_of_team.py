@@ -8,14 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
     CallBegan,
     CallEnded,
-    CallWritten,
     RoundBegan,
-    Said,
     TurnBegan,
     TurnEnded,
     TurnEvent,
@@ -23,6 +21,7 @@ from callblocks.core.turn_events import (
 from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Version
+from support.model_events import call_written, model_said
 from support.turns import called, ended
 
 BEGAN = [TurnBegan(turn="turn_1"), RoundBegan(number=1, member="Ann")]
@@ -32,7 +31,7 @@ asking = pytest.mark.parametrize("version", [6, 7])
 def asks(member: str, key: int) -> list[TurnEvent]:
     id = f"{member}/c1"
     return [
-        CallWritten(key=key, call=Call(id=id, name="add"), member=member),
+        call_written(key=key, call=Call(id=id, name="add"), member=member),
         CallAsked(id=id, approval=f"ap_{member}", reason="why", member=member),
     ]
 
@@ -45,7 +44,7 @@ def goes_on(member: str) -> list[TurnEvent]:
         CallBegan(id=id, member=member),
         CallEnded(outcome=outcome, member=member),
         RoundBegan(number=2, member=member),
-        Said(text=f"{member} is done.", member=member),
+        model_said(text=f"{member} is done.", member=member),
         TurnEnded(turn="team_turn_1", status="answered", member=member),
     ]
 
@@ -59,7 +58,7 @@ def test_a_question_waits_until_nobody_else_is_at_work(version: Version) -> None
     stream = UiStream(version, message_id="turn_1")
     fed(stream, [*BEGAN, RoundBegan(number=1, member="Bob"), *asks("Ann", 1)])
     assert not stream.paused
-    fed(stream, [Said(text="I am Bob.", member="Bob")])
+    fed(stream, [model_said(text="I am Bob.", member="Bob")])
     assert not stream.paused
     fed(stream, [TurnEnded(turn="team_turn_1", status="answered", member="Bob")])
     assert stream.paused
@@ -105,12 +104,12 @@ def test_a_round_of_one_does_not_cut_the_text_of_another() -> None:
     stream = UiStream(5, message_id="turn_1")
     events: list[TurnEvent] = [
         *BEGAN,
-        Said(text="I am ", member="Ann"),
+        model_said(text="I am ", member="Ann"),
         RoundBegan(number=1, member="Bob"),
-        Said(text="And I ", member="Bob"),
-        Said(text="Ann.", member="Ann"),
+        model_said(text="And I ", member="Bob"),
+        model_said(text="Ann.", member="Ann"),
         RoundBegan(number=2, member="Ann"),
-        Said(text="am Bob.", member="Bob"),
+        model_said(text="am Bob.", member="Bob"),
     ]
     parts = reduced(fed(stream, events))["parts"]
     assert [one["text"] for one in parts if one["type"] == "text"] == ["I am Ann.", "And I am Bob."]
@@ -154,12 +153,12 @@ def test_rounds_of_members_stand_in_one_step_and_the_answer_in_the_next(version:
     stream = UiStream(version, message_id="turn_1")
     events: list[TurnEvent] = [
         *BEGAN,
-        Said(text="One.", member="Ann"),
+        model_said(text="One.", member="Ann"),
         RoundBegan(number=2, member="Ann"),
-        Said(text="Two.", member="Ann"),
+        model_said(text="Two.", member="Ann"),
         TurnEnded(turn="team_turn_1", status="answered", member="Ann"),
         RoundBegan(number=1),
-        Said(text="All."),
+        model_said(text="All."),
     ]
     kinds = [part["type"] for part in reduced(fed(stream, events))["parts"]]
     assert kinds == ["step-start", "text", "text", "data-member", "step-start", "text"]

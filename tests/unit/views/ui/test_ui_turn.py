@@ -6,20 +6,19 @@ import msgspec
 import pytest
 
 from callblocks.core.calls import Call
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallBegan,
     CallEnded,
-    CallOpened,
-    CallWritten,
+    ModelWrote,
     RoundBegan,
-    Said,
     TurnBegan,
     TurnEnded,
     TurnEvent,
 )
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version
+from support.model_events import call_opened, call_written, model_said
 from support.turns import BEGIN, asked, called, ended
 from support.ui_check import check
 
@@ -48,13 +47,15 @@ def test_blank_text_is_kept_within_prose_and_is_no_part_alone() -> None:
     assert types(chunks).count("text-start") == 1
 
 
-def _say(text: str) -> Said:
-    return Said(text=text)
+def _say(text: str) -> ModelWrote:
+    return model_said(text=text)
 
 
 def test_members_are_named_with_what_they_say_and_call() -> None:
-    call = CallWritten(key=1, call=Call(id="c1", name="t"), member="Ann")
-    chunks = told([*BEGIN, Said(text="a", member="Ann"), Said(text="b", member="Bob"), call])
+    call = call_written(key=1, call=Call(id="c1", name="t"), member="Ann")
+    chunks = told(
+        [*BEGIN, model_said(text="a", member="Ann"), model_said(text="b", member="Bob"), call]
+    )
     named = [
         chunk["providerMetadata"]["callblocks"]["member"] for chunk in chunks[2:] if _is(chunk)
     ]
@@ -68,7 +69,7 @@ def _is(chunk: Chunk) -> bool:
 
 
 def test_a_round_of_a_member_waits_for_the_call_that_another_one_writes() -> None:
-    opened = CallOpened(key=1, name="t", id="c1", member="Ann")
+    opened = call_opened(key=1, name="t", id="c1", member="Ann")
     chunks = told([*BEGIN, opened, RoundBegan(number=1, member="Bob")])
     assert types(chunks)[-1] == "tool-input-start"
 
@@ -109,7 +110,7 @@ def test_version_5_never_pauses_and_has_question_and_answer_as_data() -> None:
 
 def test_a_question_has_every_number_as_the_call_has_it() -> None:
     given = {"to": 2**53 + 1, "all": [{"n": -(2**60) - 1}, 5, True, 0.5], "most": 2**53}
-    written = CallWritten(key=1, call=Call(id="c1", name="pay", input=given))
+    written = call_written(key=1, call=Call(id="c1", name="pay", input=given))
     chunks = told([*BEGIN, written, asked("c1", "ap1")])
     (question,) = [chunk for chunk in chunks if chunk["type"] == "data-approval"]
     shown = {"to": "9007199254740993", "all": [{"n": "-1152921504606846977"}, 5, True, 0.5]}
@@ -117,7 +118,7 @@ def test_a_question_has_every_number_as_the_call_has_it() -> None:
 
 
 def test_a_question_has_the_input_as_the_tool_takes_it() -> None:
-    written = CallWritten(key=1, call=Call(id="c1", name="ask", input={"method": "get"}))
+    written = call_written(key=1, call=Call(id="c1", name="ask", input={"method": "get"}))
     taken = msgspec.structs.replace(asked("c1", "ap1"), input={"method": "GET"})
     chunks = told([*BEGIN, written, taken])
     (question,) = [chunk for chunk in chunks if chunk["type"] == "data-approval"]
@@ -152,8 +153,8 @@ def test_a_stream_that_was_told_nothing_ends_well() -> None:
 
 
 def test_the_id_of_a_call_that_was_wrong_is_given_up() -> None:
-    opened = CallOpened(key=1, name="t", id="c1")
-    written = CallWritten(key=1, call=Call(id="c1-2", name="t"))
+    opened = call_opened(key=1, name="t", id="c1")
+    written = call_written(key=1, call=Call(id="c1-2", name="t"))
     chunks = told([*BEGIN, opened, written, ended("c1-2"), _end("answered")])
     assert check(chunks, 5) == {"c1": "ended", "c1-2": "ended"}
 

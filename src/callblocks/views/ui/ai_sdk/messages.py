@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from callblocks.core.blocks import Block, Entry
-from callblocks.core.turn_events import TurnEnded, TurnEvent
+from callblocks.core.events import TurnEnded, TurnEvent
 from callblocks.timeline.codec.outcome_blocks import read_digest
 from callblocks.views.replay import Replay, replayed
 from callblocks.views.ui.ai_sdk.stream import UiStream

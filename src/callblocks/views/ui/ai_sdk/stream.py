@@ -23,26 +23,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from callblocks.core.json_values import whole
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
     CallBegan,
-    CallBroken,
     CallEnded,
     CallGranted,
-    CallOpened,
+    CallReady,
+    CallStarted,
     CallTold,
-    CallWritten,
+    Event,
+    Malformed,
     ModelQueued,
+    ModelWrote,
+    Problem,
+    Reasoning,
     RoundBegan,
-    Said,
     Status,
-    Thought,
+    Text,
     TurnBegan,
     TurnEnded,
     TurnEvent,
 )
+from callblocks.core.json_values import whole
 from callblocks.timeline.timeline import TIMELINE_CODES
 from callblocks.views.ui.ai_sdk.tool_parts import ApprovalParts, ToolParts
 from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, TextParts, Version
@@ -200,10 +203,8 @@ class UiStream:
         match event:
             case TurnBegan() | RoundBegan():
                 return self._begun(event)
-            case Said() | Thought():
-                return self._say(event)
-            case CallBroken():
-                return self._broken(event)
+            case ModelWrote():
+                return self._wrote(event.event, event.member)
             case CallAnswered() | CallGranted():
                 return self._let_through(event)
             case TurnEnded():
@@ -220,9 +221,20 @@ class UiStream:
         self._going.add(member)
         return self._texts.end(member) if member else self._round()
 
-    def _say(self, event: Said | Thought) -> list[Chunk]:
-        kind = "text" if isinstance(event, Said) else "reasoning"
-        return self._shown(self._texts.add(kind, event.text, event.member))
+    def _wrote(self, event: Event, member: str) -> list[Chunk]:
+        match event:
+            case Text(text=text):
+                return self._shown(self._texts.add("text", text, member))
+            case Reasoning(text=text):
+                return self._shown(self._texts.add("reasoning", text, member))
+            case CallStarted():
+                return self._part(member, self._tools.opened(event, member))
+            case CallReady():
+                return self._part(member, self._tools.written(event, member))
+            case Malformed() | Problem():
+                return self._broken(event, member)
+            case _:
+                return []
 
     def _called(self, event: TurnEvent) -> list[Chunk]:
         """Return the chunks of an event of a call, after the text before it, or of a wait."""
@@ -231,15 +243,14 @@ class UiStream:
             return [{"type": "data-progress", "data": told, "transient": True}]
         if isinstance(event, ModelQueued):
             return [{"type": "data-queue", "data": {"before": event.before}, "transient": True}]
-        chunks = self._told(event)
-        return self._shown([*self._texts.end(event.member), *chunks]) if chunks else []
+        return self._part(event.member, self._told(event))
+
+    def _part(self, member: str, chunks: list[Chunk]) -> list[Chunk]:
+        """Return the chunks of a call, after the end of the text before it."""
+        return self._shown([*self._texts.end(member), *chunks]) if chunks else []
 
     def _told(self, event: TurnEvent) -> list[Chunk]:
         match event:
-            case CallOpened():
-                return self._tools.opened(event)
-            case CallWritten():
-                return self._tools.written(event)
             case CallAsked():
                 return self._asked(event)
             case CallBegan(id=id):
@@ -260,14 +271,15 @@ class UiStream:
             return self._approvals.answered(event)
         return self._shown(self._approvals.granted(event))
 
-    def _broken(self, event: CallBroken) -> list[Chunk]:
+    def _broken(self, event: Malformed | Problem, member: str) -> list[Chunk]:
         """Return the chunks of a malformed call: its text as prose, and a problem."""
+        text = event.text if isinstance(event, Malformed) else ""
         self._problems += 1
         problem = {"code": whole(event.code), "detail": whole(event.detail)}
         return self._shown(
             [
                 *self._tools.broken(event),
-                *self._texts.add("text", event.text, event.member),
+                *self._texts.add("text", text, member),
                 {"type": "data-problem", "id": f"problem-{self._problems}", "data": problem},
             ]
         )

@@ -20,17 +20,18 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from callblocks.core.calls import Call
-from callblocks.core.json_values import plain, whole
-from callblocks.core.outcomes import Failure, Outcome
-from callblocks.core.turn_events import (
+from callblocks.core.events import (
     CallAnswered,
     CallAsked,
-    CallBroken,
     CallEnded,
     CallGranted,
-    CallOpened,
-    CallWritten,
+    CallReady,
+    CallStarted,
+    Malformed,
+    Problem,
 )
+from callblocks.core.json_values import plain, whole
+from callblocks.core.outcomes import Failure, Outcome
 from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version, of_member
 
 __all__ = (
@@ -57,7 +58,7 @@ class ToolState(msgspec.Struct, kw_only=True):
 
 
 class ToolParts:
-    """The calls of a message that are not over, by key while they are written, then by id."""
+    """The calls of a message that are not over, by index while they are written, then by id."""
 
     def __init__(self, version: Version, *, is_over: bool = False) -> None:
         self._version = version
@@ -79,30 +80,30 @@ class ToolParts:
         """A call that is written and not over."""
         return self._written.get(id)
 
-    def opened(self, event: CallOpened) -> list[Chunk]:
+    def opened(self, event: CallStarted, member: str) -> list[Chunk]:
         """A call whose id is known is told of at once, unless it has to wait."""
-        waits = self._has_to_wait(event.member)
-        call = ToolState(id=whole(event.id), name=whole(event.name), member=event.member)
-        self._writing[event.key] = call
+        waits = self._has_to_wait(member)
+        call = ToolState(id=whole(event.id or ""), name=whole(event.name), member=member)
+        self._writing[event.index] = call
         if waits or not call.id:
             return []
         call.is_told = True
         return [{"type": "tool-input-start", **_named(call)}]
 
-    def written(self, event: CallWritten) -> list[Chunk]:
+    def written(self, event: CallReady, member: str) -> list[Chunk]:
         """The input is known."""
-        opened = self._writing.pop(event.key, None)
-        waits = self._has_to_wait(event.member)
-        call = ToolState(id=whole(event.call.id), name=whole(event.call.name), member=event.member)
+        opened = self._writing.pop(event.index, None)
+        waits = self._has_to_wait(member)
+        call = ToolState(id=whole(event.call.id), name=whole(event.call.name), member=member)
         call.input = _input(event.call)
         cut = [] if opened is None or opened.id == call.id else self._cut(opened)
         call.is_told = opened is not None and opened.is_told and opened.id == call.id
         self._written[event.call.id] = call
         return cut if waits and not call.is_told else [*cut, *self.show(call)]
 
-    def broken(self, event: CallBroken) -> list[Chunk]:
+    def broken(self, event: Malformed | Problem) -> list[Chunk]:
         """A call that is none is over."""
-        opened = None if event.key is None else self._writing.pop(event.key, None)
+        opened = None if event.index is None else self._writing.pop(event.index, None)
         words = event.detail or "this opens like a call, and is none"
         failure = Failure(code=event.code, message=words)
         return [] if opened is None else self._cut(opened, failure)
