@@ -22,7 +22,7 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.judgement import Judged, Judgement, Progress, check_call
+from callblocks.runtime.judgement import Judged, Judgement, check_call
 from callblocks.runtime.runtime import Runtime
 from callblocks.session.turn import TurnWriting
 from callblocks.session.turn_lock import LeftCalls, turn_key
@@ -416,20 +416,20 @@ def test_policy_person_tool_journal_and_recorder_get_one_value(
     written = {"name": "act", "parameters": input} if through else input
     one = Call(id=f"c{next(IDS)}", name="custom" if through else "act", input=written)
     before = json.dumps(one.input)
-    person, heard = Person(YES), list[Progress]()
+    person, heard = Person(YES), list[Judged]()
     (outcome,) = run(
         tools,
         one,
         policy=Policy((Rule(decide="ask", tool=("act",)),)),
         approving=Approving(book, person),
         journal=journal,
-        listen=heard.append,
+        judged=heard.append,
     )
     (entry,) = journal.entries(1)
     assert outcome.ok
     checked = check_call(one, Registry(tools))
     assert checked is not None
-    (judged,) = [one.verdict for one in heard if isinstance(one, Judged)]
+    (judged,) = [one.verdict for one in heard]
     assert isinstance(judged, Judgement)
     (question,) = person.questions
     assert judged.facts.input == checked.input

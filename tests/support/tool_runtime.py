@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.runtime.judgement import Listener, Turn
+from callblocks.runtime.judgement import Judged, Listener, Turn
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
@@ -30,13 +30,14 @@ def run(
     policy: Policy = ALLOW_ALL,
     turn: Turn | None = None,
     listen: Listener | None = None,
+    judged: Callable[[Judged], None] | None = None,
     **parts: Any,
 ) -> list[Outcome]:
     """The outcomes of calls, in the order they came."""
     runtime = Runtime(Registry(tools), policy, **parts)
 
     async def collect() -> list[Outcome]:
-        return [outcome async for outcome in runtime.run(calls, turn, listen)]
+        return [outcome async for outcome in runtime.run(calls, turn, listen, judged)]
 
     return asyncio.run(collect())
 

@@ -20,6 +20,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -257,6 +258,7 @@ def file_path(turn: str, name: str, place: Place = "files") -> FilePath:
 
 
 # A hash of turn and id, so that the same id in two turns gives two segments.
+@lru_cache(maxsize=1024)
 def call_segment(turn: str, id: str) -> str:
     """Return a call's id as paths and headers write it: itself, or `tc_` and 12 hex digits.
 
@@ -269,6 +271,7 @@ def call_segment(turn: str, id: str) -> str:
     return f"tc_{hashlib.sha256(told).hexdigest()[:12]}"
 
 
+@lru_cache(maxsize=1024)
 def is_turn_id(text: str) -> bool:
     """Return whether a text can name a turn: letters, digits, `_` and `-`."""
     return _TURN.fullmatch(text) is not None

@@ -294,7 +294,7 @@ class Turn:
         return work.done()
 
 
-# --- Events of a runtime while calls run, before their outcomes ---
+# --- What a runtime tells of a call before its outcome ---
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -304,5 +304,5 @@ class Judged(msgspec.Struct, frozen=True):
     verdict: Judgement | Failure
 
 
-Progress: TypeAlias = Judged | CallBegan | CallTold
+Progress: TypeAlias = CallBegan | CallTold
 Listener: TypeAlias = Callable[[Progress], None]

@@ -17,7 +17,7 @@ import json
 import os
 import time
 import traceback
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -539,25 +539,34 @@ class Runtime:
         return check_call(call, self.registry)
 
     async def run(
-        self, calls: Iterable[Call], turn: Turn | None = None, listen: Listener | None = None
+        self,
+        calls: Iterable[Call],
+        turn: Turn | None = None,
+        listen: Listener | None = None,
+        judged: Callable[[Judged], None] | None = None,
     ) -> AsyncGenerator[Outcome]:
-        """Run calls and yield their outcomes; closing the iterator cancels what still runs."""
+        """Run calls and yield their outcomes; closing the iterator cancels what still runs.
+
+        `judged` is told of each call before anything is done with it, and `listen` of what happens
+        while it runs.
+        """
         current = turn or Turn()
+        one = partial(self._one, turn=current, listen=listen, judged=judged)
         for batch in batches(calls, self.registry):
             if len(batch) == 1:
-                yield await self._one(batch[0], current, listen)
+                yield await one(batch[0])
             else:
-                async for outcome in self._side_by_side(batch, current, listen):
+                async for outcome in self._side_by_side(batch, one):
                     yield outcome
 
     async def _side_by_side(
-        self, batch: list[Call], turn: Turn, listen: Listener | None
+        self, batch: list[Call], run: Callable[[Call], Awaitable[Outcome]]
     ) -> AsyncGenerator[Outcome]:
         room = asyncio.Semaphore(self._limits.parallel)
 
         async def one(call: Call) -> Outcome:
             async with room:
-                return await self._one(call, turn, listen)
+                return await run(call)
 
         waiting = {asyncio.ensure_future(one(call)) for call in batch}
         try:
@@ -571,15 +580,22 @@ class Runtime:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
-    async def _one(self, call: Call, turn: Turn, listen: Listener | None) -> Outcome:
+    async def _one(
+        self,
+        call: Call,
+        *,
+        turn: Turn,
+        listen: Listener | None,
+        judged: Callable[[Judged], None] | None,
+    ) -> Outcome:
         if turn.stopped:
             stopped = Failure(code="cancelled", message="the turn was stopped before this call")
             return Outcome(id=call.id, name=call.name, error=stopped)
         # Judged here, immediately before it runs, and not for the whole batch in advance: an
         # earlier call may have tainted the turn or changed the file that this one names.
         weighed = self.gate.weigh(call, turn)
-        if listen is not None:
-            listen(Judged(call, weighed))
+        if judged is not None:
+            judged(Judged(call, weighed))
         if isinstance(weighed, Failure):
             return Outcome(id=call.id, name=call.name, error=weighed)
         refusal = await self.gate.refusal(weighed, turn)

@@ -73,8 +73,6 @@ class Telling:
                     self._shown.append(progress)
                     with suppress(RuntimeError):  # the loop is closed: nobody listens
                         loop.call_soon_threadsafe(self._tell_shown)
-                case _:
-                    pass
 
         return listen
 

@@ -37,7 +37,6 @@ from callblocks.session.model_choice import (
     Choice,
     Offered,
     SessionSettings,
-    is_taught,
     known_dialect,
 )
 from callblocks.session.prompt import Dialogue, NativeDialogue, TextDialogue, WrittenMessages
@@ -182,7 +181,8 @@ class Speaker:
         """Take the dialect of a model's first calls for its own, where its family is not known."""
         self._has_called = self._has_called or (bool(calls) and mode != "text")
         if not self._known and not self._learned:
-            self._learned = next((one.dialect for one in calls if is_taught(one.dialect)), "")
+            taught = {one.name for one in _read_dialects("")}
+            self._learned = next((one.dialect for one in calls if one.dialect in taught), "")
 
     def give_up_tools(self) -> None:
         """Ask in text from now on, where the model can be asked so.

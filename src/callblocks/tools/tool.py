@@ -60,7 +60,9 @@ class Context:
     """One run of one call, as its tool sees it.
 
     `key` is the idempotency key that was recorded before the run: a service that accepts one will
-    not do the same thing twice. `cancelled` is true once nobody waits any more.
+    not do the same thing twice. `cancelled` is true once nobody waits any more. `origins` gives the
+    reasons why the data that this call stores counts as text of others: those of the turn, and
+    those of the call itself so far.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class Context:
         self._keep = keep
         self._judge = judge
         self._judge_path = judge_path
-        self._tainted = tainted
+        self.origins = tainted or self._own_origins
 
     def report(self, text: str) -> None:
         """Show text while the tool still runs; it is not part of the output."""
@@ -110,13 +112,8 @@ class Context:
         """Declare that the output holds text of others: this turn then asks before it acts."""
         self.taints.append(why)
 
-    def origins(self) -> tuple[str, ...]:
-        """Return why the data that this call stores counts as text of others; empty where it does
-        not.
-
-        These are the reasons of the turn, and those of the call itself so far.
-        """
-        return tuple(self.taints) if self._tainted is None else self._tainted()
+    def _own_origins(self) -> tuple[str, ...]:
+        return tuple(self.taints)
 
     def refusal(self, url: str) -> str | None:
         """Return why this call may not continue to another URL than the one it was let through

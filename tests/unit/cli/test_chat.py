@@ -157,7 +157,8 @@ def test_for_programs_each_event_is_a_line_whatever_is_in_it(
     assert events[0] == {"type": "turn-began", "turn": "turn_1"}
     (ended,) = [event for event in events if event["type"] == "call-ended"]
     assert ended["outcome"]["output"] == "written"
-    assert "".join(event.get("event", {}).get("text", "") for event in events[-4:]).endswith("of one")
+    texts = [event.get("event", {}).get("text", "") for event in events]
+    assert "".join(texts[-4:]).endswith("of one")
     assert events[-1]["type"] == "turn-ended"
 
 

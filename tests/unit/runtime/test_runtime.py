@@ -256,8 +256,8 @@ def test_a_listener_hears_what_is_judged_begun_and_said() -> None:
         context.report("half way, token=abcdef123456")
         return "done"
 
-    heard: list[Progress] = []
-    run([talk], call("talk"), listen=heard.append)
+    heard: list[Judged | Progress] = []
+    run([talk], call("talk"), listen=heard.append, judged=heard.append)
     assert [type(one) for one in heard] == [Judged, CallBegan, CallTold]
     assert isinstance(heard[2], CallTold)
     assert heard[2].text == "half way, token=••••••••"

@@ -16,7 +16,7 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal
-from callblocks.runtime.judgement import Judged, Judgement, Progress, Turn
+from callblocks.runtime.judgement import Judged, Judgement, Turn
 from callblocks.runtime.runtime import Runtime
 from callblocks.session.taint import taint_of
 from callblocks.toolkits.custom_tools import custom_tools
@@ -263,9 +263,8 @@ def test_a_plan_names_the_tool_that_would_run() -> None:
 
 
 def test_who_listens_hears_of_the_call_as_it_was_written() -> None:
-    said: list[Progress] = []
-    run_one(TOOLS, through("look"), listen=said.append)
-    assert isinstance(said[0], Judged)
+    said: list[Judged] = []
+    run_one(TOOLS, through("look"), judged=said.append)
     assert said[0].call.name == "custom"
 
 

@@ -104,7 +104,7 @@ def perform(
         assert this is not None
         loop.add_signal_handler(signal.SIGINT, lambda: interrupt(this))
         try:
-            async for outcome in runtime.run(calls, turn, _in_loop(loop, begin, listen)):
+            async for outcome in runtime.run(calls, turn, _in_loop(loop, listen), begin):
                 finished(outcome)
         finally:
             loop.remove_signal_handler(signal.SIGINT)
@@ -120,14 +120,10 @@ def perform(
         raise KeyboardInterrupt from None
 
 
-def _in_loop(
-    loop: asyncio.AbstractEventLoop, begin: Callable[[Judged], None], listen: Listener
-) -> Listener:
+def _in_loop(loop: asyncio.AbstractEventLoop, listen: Listener) -> Listener:
     """Return a listener that passes progress from a tool's thread to the event loop."""
 
     def pass_on(progress: Progress) -> None:
-        if isinstance(progress, Judged):
-            begin(progress)
         loop.call_soon_threadsafe(listen, progress)
 
     return pass_on
@@ -245,6 +241,7 @@ class CallsRun:
             self._registry = record.open_turn(prose, self._registry)
 
         def begin(judged: Judged) -> None:
+            self.judged.append(judged)
             if record is not None:
                 verdict = judged.verdict
                 checked = None if isinstance(verdict, Failure) else verdict.checked
@@ -268,8 +265,6 @@ class CallsRun:
     def _listen(self, progress: Progress) -> None:
         if isinstance(progress, CallTold):
             self.screen.say(progress.text)
-        elif isinstance(progress, Judged):
-            self.judged.append(progress)
 
 
 def _taint_of_file(file: str, root: Root) -> str | None:

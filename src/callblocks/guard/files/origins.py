@@ -18,7 +18,7 @@ from callblocks.core.globs import holds_path
 from callblocks.guard.files.real_path import HERE, STATE, FileLimits, Opener, Walk, real_path
 from callblocks.guard.files.replace_file import foreign_journal
 from callblocks.policy.rules import ContainedTaint
-from callblocks.tools.tool import running_context
+from callblocks.tools.tool import RUNNING_CALL
 
 if TYPE_CHECKING:
     # Most workspaces have no marks: the module is loaded by the first use of a file of them.
@@ -343,7 +343,7 @@ def _signed(number: int) -> int:
 # so links lead to it, and renaming does not lose it. A file that a clean call writes whole, or
 # deletes, loses its mark afterwards; a file that was moved away before keeps it.
 #
-# The current call comes from `running_context`: a tool that works on the workspace does nothing for
+# The current call comes from `RUNNING_CALL`: a tool that works on the workspace does nothing for
 # all this, and cannot forget it. Outside of a call nothing is tainted or marked.
 #
 # Both directions fail closed: a mark that cannot be looked up counts as present, and a mark that
@@ -444,7 +444,7 @@ class Origins:
 
     def mark(self, *resources: str) -> None:
         """Mark what the current call is about to store, if the call is tainted."""
-        context = running_context()
+        context = RUNNING_CALL.get()
         if resources and context is not None and (reasons := context.origins()):
             self.put(resources, reasons)
 
@@ -464,7 +464,7 @@ class Origins:
         The mark is looked up before and after the read, because another call may replace the file
         in between.
         """
-        if running_context() is None:
+        if RUNNING_CALL.get() is None:
             yield
             return
         # A single lookup is a race in either order: another call may write and mark the file
@@ -481,7 +481,7 @@ class Origins:
         # The names of folders created on the way are text, too.
         made = [f"file:{one}" for one in self._made(path)]
         old = self._look(path)
-        context = running_context()
+        context = RUNNING_CALL.get()
         if context is None:
             yield
             return
@@ -512,7 +512,7 @@ class Origins:
         finally:
             # The call may have learned only while it ran that it brings text of others.
             self.mark(*resources)
-            context = running_context()
+            context = RUNNING_CALL.get()
             if context is not None and context.origins():
                 for path in paths:
                     self._identify(path)
@@ -557,7 +557,7 @@ class Origins:
         return status is not None and stat.S_ISDIR(status.st_mode)
 
     def _saw(self, reasons: Iterable[str | None]) -> None:
-        context = running_context()
+        context = RUNNING_CALL.get()
         if context is None:
             return
         found = list(filter(None, reasons))
