@@ -138,7 +138,7 @@ def place_of(address: str) -> str:
 
 
 def prepare(address: str) -> None:
-    """Create the tables if they do not exist, and bring older ones up to date; refuse newer ones."""
+    """Create the tables, or bring older ones up to date; refuse newer ones."""
     # The version is read before and after: another process may have created the tables, possibly of
     # a newer version, while this one waited for the lock.
     with told(address), connect(address) as connection:
