@@ -127,8 +127,8 @@ class PostgresWriter:
 
     def __init__(self, address: str, *, hints: bool = True) -> None:
         self._address = address
-        self._write_one = _WRITE_ONE + (_HINT_ONE if hints else _NO_HINT)
-        self._write_many = _WRITE + (_HINT if hints else _NO_HINT)
+        self._write_one: LiteralString = _WRITE_ONE + (_HINT_ONE if hints else _NO_HINT)
+        self._write_many: LiteralString = _WRITE + (_HINT if hints else _NO_HINT)
         self._connection: _Connection | None = None
         self._cursor: psycopg.Cursor[Any]
         self._ids: dict[str, int] = {}
