@@ -40,8 +40,8 @@ FORMULA_ATTRIBUTES = """
 ATTRIBUTES = """
     alt aria-describedby aria-disabled aria-expanded aria-hidden aria-label aria-live
     autocomplete class data-cut data-depth data-drawn data-from data-kind data-language data-live
-    data-many data-n data-state data-status decoding download for hidden href id loading maxlength name open
-    placeholder rel role src start tabindex target title type
+    data-many data-n data-state data-status decoding download for hidden href id loading maxlength
+    name open placeholder rel role src start tabindex target title type
 """
 # Shows each value, opens every fold and every cut result, and says what of it may not be there.
 LOOK = """async (node, [name, values, tags, attributes, maths, mathAttributes]) => {

@@ -317,7 +317,7 @@ export const css = [
   ".prose math .tml-left { text-align: left; }",
   ".prose .footnote { margin: 0; padding: var(--s-2) 0 0 1.25rem; color: var(--text-2); font-size: var(--t-ui); line-height: var(--lh-ui); }",
   ".prose :not(.footnote) + .footnote { border-top: 1px solid var(--line); }",
-  ".prose .note { padding: 0 .15em; border: 0; background: none; color: var(--accent); font: inherit; text-decoration: underline; text-underline-offset: 2px; cursor: pointer; }",
+  ".prose .note { padding: 0 .15em; border: 0; background: none; color: var(--accent); font: inherit; line-height: 1; text-decoration: underline; text-underline-offset: 2px; cursor: pointer; }",
   ".prose sup { line-height: 0; }",
   ".prose :is(ul, ol) { padding-left: 1.25rem; }",
   ".prose li + li { margin-top: var(--s-1); }",
