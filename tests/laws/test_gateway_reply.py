@@ -95,6 +95,8 @@ def assembled(dialect: str, pieces: Sequence[str]) -> tuple[str, list[tuple[str,
                 reason = event.reason
             case _:
                 pass
+    # The model writes as it is taught, a list of calls too: its history stays in its dialect.
+    assert not upstream.habits.bare_calls
     return prose, [(name, json.loads(texts[at])) for at, name in enumerate(names)], reason
 
 

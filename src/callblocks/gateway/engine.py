@@ -16,7 +16,7 @@ from contextlib import aclosing
 
 from callblocks.core.blocks import TextPart
 from callblocks.core.calls import Call
-from callblocks.core.errors import CallblocksError, ModelError
+from callblocks.core.errors import CallblocksError, ModelError, Unwritable
 from callblocks.gateway.exchange import Finished, GatewayFault, GatewayRequest, ReplyEvent, fault_of
 from callblocks.gateway.firewall import Firewall
 from callblocks.gateway.history import ModelPrompt, dialect_for, prompt_of
@@ -183,7 +183,14 @@ class _Exchange:
 
 def _is_bare(dialect: Dialect) -> bool:
     """Return whether a call of the dialect is a JSON object by itself."""
-    return dialect.write([Call(id="", name="f")], ()).startswith("{")
+    try:
+        return dialect.write([_SAMPLE], ()).startswith("{")
+    except Unwritable:
+        return False
+
+
+# With the id that the first call of a text gets: dialects that write no ids can say no other one.
+_SAMPLE = Call(id="tool-call-1", name="f")
 
 
 # Fields by which a server itself would hold what the client demands.

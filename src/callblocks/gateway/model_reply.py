@@ -426,8 +426,10 @@ class ModelReply:
             input=restore_input(call.input) if self._prompt.has_signs else call.input,
         )
         text = self._text_of(call)
+        # Behind the first call of a list the others have no marker of their own.
+        if not self.has_text_calls:
+            self.has_bare_calls = _is_bare(text)
         self.has_text_calls = True
-        self.has_bare_calls = self.has_bare_calls or _is_bare(text)
         if not own.ended:
             self._refuse_call("call-not-ended", own, "it was never ended", text)
             return
