@@ -11,7 +11,6 @@ from callblocks.models import fair_turns
 from callblocks.models.fair_turns import FairTurns
 from callblocks.models.openai.endpoint import EndpointSettings
 from callblocks.models.openai.reply_stream import Arriving, HttpStream, server_events
-from support.model_server import ModelServer
 
 
 async def turns_of_another(work: Callable[[], Awaitable[None]]) -> int:
@@ -63,8 +62,7 @@ def test_comments_of_a_server_leave_turns(monkeypatch: pytest.MonkeyPatch) -> No
             self.left -= 1
             return b": comment\n\n" * 20_000 if self.left >= 0 else b""
 
-    with ModelServer() as server:
-        stream = HttpStream(EndpointSettings(base_url=server.url, model="m"))
+    stream = HttpStream(EndpointSettings(base_url="http://127.0.0.1:1/v1", model="m"))
 
     async def work() -> None:
         arriving = Arriving(Ready(), stream)  # pyright: ignore[reportArgumentType]
