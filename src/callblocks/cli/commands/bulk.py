@@ -20,7 +20,8 @@ from callblocks.cli.options.read_options import (
 )
 from callblocks.cli.options.tool_setup import Tools, every_tool, open_workspace, tools_option
 from callblocks.cli.terminal.paint import Paper
-from callblocks.views.html.report_page import Section, report_page
+from callblocks.views.html.report_page import report_page
+from callblocks.views.report import Section
 from callblocks.views.terminal.report_rows import section_rows
 
 if TYPE_CHECKING:

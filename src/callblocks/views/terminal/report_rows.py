@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.views.html.report_page import Section, Table
+from callblocks.views.report import Section, Table
 from callblocks.views.rows import Row, columns, visible_line, wrap
 
 __all__ = ("section_rows",)
