@@ -120,6 +120,11 @@ EXTRAS: Mapping[str, Extra] = {
         ("office",),
     ),
     "postgres": Extra("keep timelines on a PostgreSQL server", {"psycopg": "3.2"}),
+    "mcp": Extra(
+        "use the tools of MCP servers, and be one",
+        {"httpcore2": "2.10", "httpx2": "2.10", "mcp": "2.3"},
+        ("run",),
+    ),
 }
 """Every extra that users install; `all` is all of them."""
 
