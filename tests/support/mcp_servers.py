@@ -1,4 +1,4 @@
-"""MCP servers around the program in `mcp_program.py`, and calls of their tools."""
+"""MCP servers around a small program, and calls of their tools."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from callblocks.policy.rules import Rule
 from callblocks.protocols.mcp.server_link import McpServers
 from callblocks.protocols.mcp.servers import ServerEntry
 from callblocks.runtime.gate import Approving
+from support import mcp_program
 from support.approvers import Person
 from support.memory_artifacts import MemoryArtifacts
 from support.tool_runtime import run
@@ -30,7 +31,7 @@ ALLOW_SAY = Policy(
     )
 )
 
-PROGRAM = Path(__file__).with_name("mcp_program.py")
+PROGRAM = Path(mcp_program.__file__)
 
 
 def entry_of(mode: str, name: str = "hostile", **settings: Any) -> ServerEntry:

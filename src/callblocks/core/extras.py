@@ -55,7 +55,13 @@ EXTRAS: Mapping[str, Extra] = {
     ),
     "chat": Extra(
         "talk with models in the terminal, with colours",
-        {"httpx2": "2.10", "markdown-it-py": "3.0", "prompt-toolkit": "3.0.50", "rich": "13.7"},
+        {
+            "httptools": "0.6",
+            "httpx2": "2.10",
+            "markdown-it-py": "3.0",
+            "prompt-toolkit": "3.0.50",
+            "rich": "13.7",
+        },
         ("run",),
     ),
     "server": Extra(
@@ -122,7 +128,7 @@ EXTRAS: Mapping[str, Extra] = {
     "postgres": Extra("keep timelines on a PostgreSQL server", {"psycopg": "3.2"}),
     "mcp": Extra(
         "use the tools of MCP servers, and be one",
-        {"httpcore2": "2.10", "httpx2": "2.10", "mcp": "2.3"},
+        {"anyio": "4.10", "httpcore2": "2.10", "httpx2": "2.10", "mcp": "2.3", "mcp-types": "2.3"},
         ("run",),
     ),
 }
