@@ -131,6 +131,12 @@ EXTRAS: Mapping[str, Extra] = {
         {"anyio": "4.10", "httpcore2": "2.10", "httpx2": "2.10", "mcp": "2.3", "mcp-types": "2.3"},
         ("run",),
     ),
+    "bulk": Extra(
+        "convert and audit Parquet, on S3 and on a Dask cluster",
+        {"distributed": "2026.8", "obstore": "0.12", "pyarrow": "26"},
+        ("run",),
+    ),
+    "eval": Extra("measure how well a model calls tools, in each dialect", {}, ("chat",)),
 }
 """Every extra that users install; `all` is all of them."""
 
