@@ -90,7 +90,8 @@ def _guarded(
     elif isinstance(command, click.Group):
         for name, below in command.commands.items():
             _guarded(below, f"{path} {name}", extras, extra)
-    elif command.callback is not None and not hasattr(command.callback, _MARK):
+    is_run = not isinstance(command, click.Group) or command.invoke_without_command
+    if is_run and command.callback is not None and not hasattr(command.callback, _MARK):
         command.callback = _checked(command.callback, extra)
     return command
 
@@ -141,6 +142,10 @@ COMMANDS = {
         "callblocks.cli.commands.bulk:stats",
         "Say what callblocks would have saved in logs.",
     ),
+    "eval": (
+        "callblocks.cli.commands.eval",
+        "Measure how well a model calls tools, in each dialect.",
+    ),
     "workspace": (
         "callblocks.cli.commands.office",
         "Lay, show and connect mail, files, events and tasks.",
@@ -167,6 +172,7 @@ EXTRAS = {
     "run": "run",
     "tools": "run",
     "audit": "run",
+    "eval": "eval",
     "stats": "run",
     "chat": "chat",
     "models list": "chat",
