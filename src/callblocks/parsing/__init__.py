@@ -61,10 +61,9 @@ if TYPE_CHECKING:
     from callblocks.parsing.shapes.tag_arguments import ArgKeyValue, Framed, FunctionTags
     from callblocks.parsing.shapes.xml_call import Input
     from callblocks.parsing.shapes.xml_parameters import XmlParameters
-    from callblocks.parsing.values.json_scan import JsonScan, ScanState
-    from callblocks.parsing.values.json_text import read_json, write_json
     from callblocks.parsing.values.python_values import PythonScan, read_arguments
     from callblocks.parsing.values.schema_shape import in_schema_order
+    from callblocks.parsing.values.strict_json import JsonScan, ScanState, read_json, write_json
 
 __all__ = (
     "TURN_ENDS",

@@ -28,10 +28,8 @@ from callblocks.parsing.engine.markers import Markers, Shape
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.readers.announce import Telling
 from callblocks.parsing.readers.call_keys import Heads, Keys, Parts, extra_of, resolve
-from callblocks.parsing.repair.brackets import Brackets
-from callblocks.parsing.repair.call_row import Broken, Mended, mend, read_mended
-from callblocks.parsing.values.json_scan import JsonScan, ScanState
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.repair import Brackets, Broken, Mended, mend, read_mended
+from callblocks.parsing.values.strict_json import JsonScan, ScanState, read_json
 
 __all__ = (
     "CallObject",
