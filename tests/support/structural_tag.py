@@ -70,7 +70,7 @@ class _Reader:
         return f"({prose} (({' | '.join(map(self.format, tags))}) {prose})*)"
 
     def _prose(self, excluded: list[str]) -> str:
-        return self._grammar(notations.printed({"root": without(excluded)}))
+        return self._grammar(notations.gbnf_text({"root": without(excluded)}))
 
     def _grammar(self, grammar: str) -> str:
         """Add the rules under names of their own."""

@@ -45,15 +45,15 @@ __all__ = (
     "read_message",
 )
 
-# --- Messages in channels, one after the other:: ---
+# --- Messages in channels, one after the other ---
 #
 #     <|channel|>analysis<|message|>Where is it?<|end|>
 #     <|start|>assistant<|channel|>commentary to=functions.ls <|constrain|>json<|message|>{}<|call|>
 #
 # A message in `analysis` is reasoning, one addressed to a tool is a call, any other is prose. A
-# message ends with a marker, at the start of the next one, or with the text: servers cut off the last
-# marker. A header without `<|message|>` ends with its line; if its channel is known the message
-# follows it, otherwise the line stays prose.
+# message ends with a marker, at the start of the next one, or with the text: servers cut off the
+# last marker. A header without `<|message|>` ends with its line; if its channel is known the
+# message follows it, otherwise the line stays prose.
 
 
 # --- The header of a message in channels; its parts may stand in any order ---

@@ -40,15 +40,15 @@ __all__ = (
     "read_observation",
 )
 
-# --- Readers of calls in two labelled lines, and of their results:: ---
+# --- Readers of calls in two labelled lines, and of their results ---
 #
 #     Action: get_weather
 #     Action Input: {"city": "Paris"}
 #     Observation: sunny
 #
-# The input is JSON, or text for a tool with one parameter. JSON ends where it closes; text ends where
-# the next labelled line begins. Text that ends with the input may have been cut off, so such a call
-# is not marked as ended.
+# The input is JSON, or text for a tool with one parameter. JSON ends where it closes; text ends
+# where the next labelled line begins. Text that ends with the input may have been cut off, so such
+# a call is not marked as ended.
 
 
 ACTIONS = (line("Action:"), line("**Action:**"))

@@ -12,7 +12,8 @@ delimiter outside of a JSON string counts. A delimiter behind prose that confirm
 from the text and reported, because users should never see it. In `auto`, where prose may be about
 this dialect, that applies only to a delimiter that begins a line.
 
-`read_json_start` does the waiting. After the first delimiter the dialect retires: it opens nothing more.
+`read_json_start` does the waiting. After the first delimiter the dialect retires: it opens nothing
+more.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ __all__ = (
 #
 #     [{"id": "c1", "name": "ls", "input": {}}] ✂️🐱
 #
-# Nothing is emitted before the marker. The text is returned as prose as soon as it can no longer be
-# confirmed, with one exception: at the start of a text, JSON that looks like calls and then breaks is
-# held back up to the marker, because raw calls must not be shown to users.
+# Nothing is emitted before the marker. The text is returned as prose as soon as it can no longer
+# be confirmed, with one exception: at the start of a text, JSON that looks like calls and then
+# breaks is held back up to the marker, because raw calls must not be shown to users.
 #
 # Linear: each character is scanned once. A bracket inside of a broken value is a start of its own
 # only if it stands at a line start and its value ends right before the marker; the scan knows the

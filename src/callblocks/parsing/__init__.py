@@ -147,7 +147,7 @@ _HOMES = {
     "Input": "parsing.shapes.xml_call",
     "Item": "core.calls",
     "JsonCalls": "parsing.shapes.json_calls",
-    "JsonScan": "parsing.values.json_scan",
+    "JsonScan": "parsing.values.strict_json",
     "Keys": "parsing.readers.call_keys",
     "Limits": "parsing.limits",
     "Markers": "parsing.engine.markers",
@@ -160,7 +160,7 @@ _HOMES = {
     "Reading": "parsing.engine.parse_state",
     "Refused": "parsing.engine.block",
     "Result": "core.calls",
-    "ScanState": "parsing.values.json_scan",
+    "ScanState": "parsing.values.strict_json",
     "Setting": "parsing.loop",
     "Shape": "parsing.engine.markers",
     "Tag": "parsing.readers.tags",
@@ -182,13 +182,13 @@ _HOMES = {
     "opt": "parsing.grammar.expressions",
     "read_arguments": "parsing.values.python_values",
     "read_id": "parsing.engine.ids",
-    "read_json": "parsing.values.json_text",
+    "read_json": "parsing.values.strict_json",
     "repeat": "parsing.grammar.expressions",
     "seq": "parsing.grammar.expressions",
     "spellings": "parsing.engine.markers",
     "until": "parsing.grammar.expressions",
     "without": "parsing.grammar.expressions",
-    "write_json": "parsing.values.json_text",
+    "write_json": "parsing.values.strict_json",
 }
 
 

@@ -25,8 +25,8 @@ __all__ = (
 # --- A scan for the bracket that closes a value, in text that is not quite JSON ---
 #
 # It knows strings in either quotes, comments and brackets, nothing else, and has the interface of
-# `JsonScan`: it reads pieces, each character once. A quote that should have been escaped can mislead
-# it; then it finds no end, or the text that it delimits cannot be repaired.
+# `JsonScan`: it reads pieces, each character once. A quote that should have been escaped can
+# mislead it; then it finds no end, or the text that it delimits cannot be repaired.
 #
 # States: `_inside` is the open string or comment, `""` in plain text. `_half` is a character whose
 # meaning depends on the next one, which may be in the next piece: `\`, `/` or `*`.
@@ -136,8 +136,8 @@ class PythonBrackets(Brackets):
 #     2. After the first fault the row is read carefully: the start of the next element is found
 #        first, and the element must end before it. `_next_object` finds it by counting brackets
 #        outside of strings.
-#     3. Where an open string hides the brackets, `_next_clean` accepts only elements that are strict
-#        JSON up to the end of the row: anything less may be the contents of the string.
+#     3. Where an open string hides the brackets, `_next_clean` accepts only elements that are
+#        strict JSON up to the end of the row: anything less may be the contents of the string.
 #     4. The text before the next element that was found is `Broken`.
 #
 # Why not search for the next `{"name"` from the start: a file that a call writes may contain calls.

@@ -136,11 +136,11 @@ class CodeFences:
 # its two lines belong to the span of the first and the last one.
 #
 # The body is read by a fork of the engine (the same dialects, `FENCE_FORMS`, its own scanner), a
-# slice at a time, and none of its events is emitted before the closing line. The first event that a
-# fence of calls cannot have (prose, another tool, a result, reasoning, malformed text) ends the
-# attempt: the engine rewinds, and `CodeFences` makes prose of the text. So a fence is held back only
-# while it can still be calls, and its body is read at most twice: inside of a fence `FencedCalls` is
-# not asked again.
+# slice at a time, and none of its events is emitted before the closing line. The first event that
+# a fence of calls cannot have (prose, another tool, a result, reasoning, malformed text) ends the
+# attempt: the engine rewinds, and `CodeFences` makes prose of the text. So a fence is held back
+# only while it can still be calls, and its body is read at most twice: inside of a fence
+# `FencedCalls` is not asked again.
 #
 # A fence that is open at the end of the text closes there, as in CommonMark: a model often stops
 # after the call. A call that breaks off with the text is emitted as incomplete or malformed, and is

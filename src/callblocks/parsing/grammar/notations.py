@@ -207,10 +207,10 @@ def _escaped(char: str, known: Mapping[str, str]) -> str:
 
 # --- The notation of llguidance, after Lark: `start: "<" name ">"` ---
 #
-# llguidance cuts text into terminals by the longest match and never backtracks, so each terminal is a
-# single character here. Its parser is an Earley parser: right recursion costs the square of the text
-# and left recursion does not. So the states of an automaton are left-recursive, and each rule lists
-# the steps that lead to its state:
+# llguidance cuts text into terminals by the longest match and never backtracks, so each terminal
+# is a single character here. Its parser is an Earley parser: right recursion costs the square of
+# the text and left recursion does not. So the states of an automaton are left-recursive, and each
+# rule lists the steps that lead to its state:
 #
 #     text_0: "" | text_0 /[^<]/
 #     text_1: text_0 "<"
@@ -265,18 +265,19 @@ def _escaped_in_lark(char: str) -> str:
 #         {"type": "triggered_tags", "triggers": ["<call>"], "tags":
 #             [{"type": "tag", "begin": "<call>", "content": …, "end": "</call>"}], …}}
 #
-# Text is free until a trigger; then a tag must follow. Prose and blocks have that form: the markers
-# that prose must not hold become triggers, and the blocks become tags. A tag has the literals that a
-# block begins and ends with, and between them its rules as GBNF, which xgrammar reads. `at_least_one`
-# and `stop_after_first` are not used: with them xgrammar allows no prose before the first call, and
-# none behind the only one. If calls are demanded, the prose is explicit instead:
+# Text is free until a trigger; then a tag must follow. Prose and blocks have that form: the
+# markers that prose must not hold become triggers, and the blocks become tags. A tag has the
+# literals that a block begins and ends with, and between them its rules as GBNF, which xgrammar
+# reads. `at_least_one` and `stop_after_first` are not used: with them xgrammar allows no prose
+# before the first call, and none behind the only one. If calls are demanded, the prose is explicit
+# instead:
 #
 #     any        triggered tags
 #     required   prose, a tag, triggered tags
 #     one        prose, a tag, prose
 #
-# xgrammar wants each tag to begin with exactly one of the triggers. A grammar whose text is not prose
-# and blocks, or whose blocks begin otherwise, becomes a single format with all rules.
+# xgrammar wants each tag to begin with exactly one of the triggers. A grammar whose text is not
+# prose and blocks, or whose blocks begin otherwise, becomes a single format with all rules.
 
 
 def structural_tag_json(

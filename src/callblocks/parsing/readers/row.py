@@ -10,7 +10,7 @@ Invariants
     - Each element is judged alone. A fault between two elements (a missing or surplus comma, a
       brace, a few words) is a repair of the call before it.
     - At the first element that is no JSON the loop ends (`_break_off`): the rest of the row is
-      collected up to its end, and `repair.call_row.mend` reads it as a whole. An element that
+      collected up to its end, and `repair.mend` reads it as a whole. An element that
       cannot be repaired is malformed, and its neighbours are not.
 """
 

@@ -55,9 +55,9 @@ __all__ = (
 #     - `_bounds` has the start and the end of each finished element of the outermost array.
 #     - After STOPPED or BROKEN the place is NOWHERE, which has no steps: nothing more is consumed.
 #
-# Why not call `json.loads` whenever a bracket closes: that is quadratic, and it cannot tell text that
-# needs more characters from text that is broken. The scan knows it at the first wrong character, so
-# prose that only opens like JSON is returned at once.
+# Why not call `json.loads` whenever a bracket closes: that is quadratic, and it cannot tell text
+# that needs more characters from text that is broken. The scan knows it at the first wrong
+# character, so prose that only opens like JSON is returned at once.
 #
 # The grammar is RFC 8259, strict: no NaN, no trailing comma, no raw control character. A lone
 # surrogate is a character like any other, and so is its escape, as for `json.loads`.
@@ -432,9 +432,9 @@ class JsonScan:
 
 # --- A strict JSON reader for complete text ---
 #
-# RFC 8259 has no NaN and no Infinity, and a number too big for a float would become Infinity: neither
-# could be written again, so neither is read. An object with a duplicate key is refused too; a repair
-# reads it and reports that.
+# RFC 8259 has no NaN and no Infinity, and a number too big for a float would become Infinity:
+# neither could be written again, so neither is read. An object with a duplicate key is refused
+# too; a repair reads it and reports that.
 
 
 def read_json(text: str, max_depth: int | None = None) -> Any:

@@ -12,7 +12,7 @@ from callblocks.core.errors import TimelineError
 from callblocks.timeline.log import postgres_store as postgres_follow
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.postgres_store import PostgresStore
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from support.postgres import connect, fresh_database
 from support.stores import block
 
