@@ -55,7 +55,13 @@ EXTRAS: Mapping[str, Extra] = {
     ),
     "chat": Extra(
         "talk with models in the terminal, with colours",
-        {"httpx2": "2.10", "markdown-it-py": "3.0", "prompt-toolkit": "3.0.50", "rich": "13.7"},
+        {
+            "httptools": "0.6",
+            "httpx2": "2.10",
+            "markdown-it-py": "3.0",
+            "prompt-toolkit": "3.0.50",
+            "rich": "13.7",
+        },
         ("run",),
     ),
     "server": Extra(
@@ -120,6 +126,12 @@ EXTRAS: Mapping[str, Extra] = {
         ("office",),
     ),
     "postgres": Extra("keep timelines on a PostgreSQL server", {"psycopg": "3.2"}),
+    "bulk": Extra(
+        "convert and audit Parquet, on S3 and on a Dask cluster",
+        {"distributed": "2026.8", "obstore": "0.12", "pyarrow": "26"},
+        ("run",),
+    ),
+    "eval": Extra("measure how well a model calls tools, in each dialect", {}, ("chat",)),
 }
 """Every extra that users install; `all` is all of them."""
 

@@ -49,11 +49,15 @@ __all__ = (
 
 
 class Timeline:
-    """A name in a store; an invalid name is a `TimelineError` (`bad_name`)."""
+    """A name in a store; an invalid name is a `TimelineError` (`bad_name`).
+
+    `fence` is the number of the turn's owner where many machines write; each append carries it.
+    """
 
     def __init__(self, store: Store, name: str) -> None:
         self.store = store
         self.name = check_name(name)
+        self.fence = 0
 
     @classmethod
     def open(cls, target: str | os.PathLike[str], name: str) -> Self:
@@ -66,7 +70,7 @@ class Timeline:
 
         With `expected`, a timeline that does not have exactly this many blocks is a `conflict`.
         """
-        return self.store.append(self.name, blocks, expected)
+        return self.store.append(self.name, blocks, expected, self.fence)
 
     def entries(self, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         """Return the entries with a number above `after`."""
@@ -104,6 +108,7 @@ TIMELINE_CODES = {
     "unknown_timeline": "no timeline of that name is in the store",
     "bad_name": "the name of a timeline is letters, digits and . _ -",
     "conflict": "another writer was first: the timeline is longer than expected",
+    "fenced": "another worker has taken the turn over; nothing was written",
     "timeline_exists": "an import would overwrite a timeline of that name",
     "block_too_large": "a block passes the limit; keep what is large as an artifact",
     "store_unavailable": "the store cannot be opened or reached",

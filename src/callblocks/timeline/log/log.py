@@ -77,15 +77,31 @@ class AppendRequest:
     The committer sets `entries` or `error`. A superfluous wake-up does no harm.
     """
 
-    __slots__ = ("bodies", "calls", "entries", "error", "expected", "is_given_up", "name", "size")
+    __slots__ = (
+        "bodies",
+        "calls",
+        "entries",
+        "error",
+        "expected",
+        "fence",
+        "is_given_up",
+        "name",
+        "size",
+    )
 
     def __init__(
-        self, name: str, bodies: Sequence[bytes], expected: int | None, size: int = 0
+        self,
+        name: str,
+        bodies: Sequence[bytes],
+        expected: int | None,
+        size: int = 0,
+        fence: int = 0,
     ) -> None:
         self.name = name
         self.bodies = bodies
         self.expected = expected
         self.size = size
+        self.fence = fence
         self.calls: SimpleQueue[None] = SimpleQueue()
         self.entries: list[Entry] | None = None
         self.error: TimelineError | None = None
@@ -249,15 +265,17 @@ class Placed(msgspec.Struct):
     rows: list[StoredRow]
     # Each request, and its own rows.
     taken: list[tuple[AppendRequest, list[StoredRow]]]
-    # Each request that expected another number, and the actual number.
-    refused: list[tuple[AppendRequest, int]]
+    # Each request that expected another number or has too small a fence, and the refusal.
+    refused: list[tuple[AppendRequest, TimelineError]]
+    # The largest fence of the timeline and of these requests.
+    fence: int = 0
 
     def settle(self) -> None:
         """Answer the requests: what was placed is on disk."""
         for request, rows in self.taken:
             request.entries = [row.entry() for row in rows]
-        for request, count in self.refused:
-            request.error = _conflict(request, count)
+        for request, error in self.refused:
+            request.error = error
 
 
 def by_name(batch: Iterable[AppendRequest]) -> dict[str, list[AppendRequest]]:
@@ -268,15 +286,22 @@ def by_name(batch: Iterable[AppendRequest]) -> dict[str, list[AppendRequest]]:
     return names
 
 
-def place(name: str, head: Head, requests: Iterable[AppendRequest]) -> Placed:
-    """Place the requests one after the other; leave out one that expects another number."""
-    placed = Placed(name, head, head, [], [], [])
+def place(name: str, head: Head, requests: Iterable[AppendRequest], fence: int = 0) -> Placed:
+    """Place the requests one after the other; leave out one that expects another number.
+
+    So is one whose fence is smaller than that of the timeline.
+    """
+    placed = Placed(name, head, head, [], [], [], fence)
     count, last = head.count, head.hash
     for request in requests:
+        if request.fence < placed.fence:
+            placed.refused.append((request, _fenced(request, placed.fence)))
+            continue
+        placed.fence = request.fence
         # Judged against the count after the requests before it in the same batch: within a batch
         # the order of the queue is the order of the timeline.
         if request.expected is not None and request.expected != count:
-            placed.refused.append((request, count))
+            placed.refused.append((request, _conflict(request, count)))
             continue
         rows: list[StoredRow] = []
         for body in request.bodies:
@@ -287,6 +312,16 @@ def place(name: str, head: Head, requests: Iterable[AppendRequest]) -> Placed:
         placed.taken.append((request, rows))
     placed.head = Head(count, last)
     return placed
+
+
+def _fenced(request: AppendRequest, fence: int) -> TimelineError:
+    return TimelineError(
+        "fenced",
+        f"timeline {request.name} belongs to the writer with number {fence}, and this one has"
+        f" {request.fence}: a worker took the turn over",
+        fence=request.fence,
+        known=fence,
+    )
 
 
 def _conflict(request: AppendRequest, count: int) -> TimelineError:
@@ -390,7 +425,7 @@ class Log(Owned, ABC):
         self._group = GroupCommit(self._commit)
 
     def append(
-        self, name: str, blocks: Iterable[Block], expected: int | None = None
+        self, name: str, blocks: Iterable[Block], expected: int | None = None, fence: int = 0
     ) -> list[Entry]:
         """Write blocks at the end, all or none; they are on disk when this returns."""
         bodies = [encode(_checked(block)) for block in blocks]
@@ -398,7 +433,7 @@ class Log(Owned, ABC):
         self.check_owner()
         if not bodies and expected is None:
             return []
-        return self._group.run(AppendRequest(check_name(name), bodies, expected, size))
+        return self._group.run(AppendRequest(check_name(name), bodies, expected, size, fence))
 
     def entries(self, name: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         """Yield the entries with a number above `after`; see `Store`."""

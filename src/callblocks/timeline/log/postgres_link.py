@@ -33,7 +33,7 @@ __all__ = (
 )
 
 # The version of the tables below; it grows with each change of them.
-SCHEMA = 1
+SCHEMA = 2
 
 _SETTINGS: LiteralString = """
 select set_config('lock_timeout', '10s', false),
@@ -51,7 +51,8 @@ create table if not exists callblocks_timelines (
     count bigint not null,
     hash text not null,
     created timestamptz not null default now(),
-    updated timestamptz not null default now()
+    updated timestamptz not null default now(),
+    fence bigint not null default 0
 ) with (fillfactor = 50);
 create table if not exists callblocks_blocks (
     timeline bigint not null,
@@ -61,6 +62,12 @@ create table if not exists callblocks_blocks (
     batch uuid not null,
     primary key (timeline, seq)
 );
+"""
+
+# What version 2 added: a number that no writer with a smaller one can pass.
+_SECOND: LiteralString = """
+alter table callblocks_timelines add column if not exists fence bigint not null default 0;
+update callblocks_schema set version = 2 where version < 2;
 """
 
 # The rows after one, as many as make a page; `page_values` gives its parameters.
@@ -131,12 +138,12 @@ def place_of(address: str) -> str:
 
 
 def prepare(address: str) -> None:
-    """Create the tables if they do not exist; refuse newer ones."""
+    """Create the tables, or bring older ones up to date; refuse newer ones."""
     # The version is read before and after: another process may have created the tables, possibly of
     # a newer version, while this one waited for the lock.
     with told(address), connect(address) as connection:
         version = _version(connection)
-        if version is None:
+        if version is None or version < SCHEMA:
             with connection.transaction():
                 connection.execute(_SCHEMA_LOCK)
                 connection.execute(_TABLES)
@@ -145,6 +152,7 @@ def prepare(address: str) -> None:
                     " where not exists (select from callblocks_schema)",
                     (SCHEMA,),
                 )
+                connection.execute(_SECOND)
             version = _version(connection)
     if version is not None and version > SCHEMA:
         raise TimelineError(

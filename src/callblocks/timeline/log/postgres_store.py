@@ -8,17 +8,22 @@ Writing to PostgreSQL: one statement, one round trip, one commit for a whole bat
 
 The careful way does what the quick one could not. If the connection breaks in the middle, it is
 unknown whether the batch was written: the careful way checks. Each block carries the id of its
-batch (fencing), because an equal block of another writer at the same place has the same hash and
+batch, because an equal block of another writer at the same place has the same hash and
 would be mistaken for ours.
+
+Fencing: a timeline keeps the largest number that an append carried, and refuses one with a smaller
+number. A worker that was stopped while another took its turn over has the smaller number, whenever
+it goes on. The number stands in the row that the append updates anyway, so the check is part of the
+statement and costs nothing. A writer without a number has 0, and writes where no worker ever did.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from time import monotonic
-from typing import Any, LiteralString, TypeAlias
+from typing import Any, LiteralString, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
 import msgspec
@@ -50,21 +55,25 @@ __all__ = (
 # A single block, the most common case: without arrays, and each value sent once.
 _WRITE_ONE: LiteralString = """
 with moved as (
-    update callblocks_timelines set count = %(seq)b, hash = %(hash)b, updated = now()
-    where id = %(id)b and count + 1 = %(seq)b and hash = %(was)b returning id
+    update callblocks_timelines
+    set count = %(seq)b, hash = %(hash)b, updated = now(), fence = %(fence)b
+    where id = %(id)b and count + 1 = %(seq)b and hash = %(was)b and fence <= %(fence)b
+    returning id
 ), added as (
     insert into callblocks_blocks (timeline, seq, hash, body, batch)
     select id, %(seq)b, %(hash)b, %(body)b, %(batch)b from moved
 )
-select id, pg_notify(%(channel)b, '') from moved
 """
+_HINT_ONE: LiteralString = "select id, pg_notify(%(channel)b, '') from moved"
 _WRITE: LiteralString = """
 with moved as (
-    update callblocks_timelines as old set count = new.count, hash = new.hash, updated = now()
+    update callblocks_timelines as old
+    set count = new.count, hash = new.hash, updated = now(), fence = new.fence
     from unnest(
-        %b::bigint[], %b::text[], %b::bigint[], %b::text[], %b::bigint[], %b::text[]
-    ) as new (id, channel, was_count, was_hash, count, hash)
+        %b::bigint[], %b::text[], %b::bigint[], %b::text[], %b::bigint[], %b::text[], %b::bigint[]
+    ) as new (id, channel, was_count, was_hash, count, hash, fence)
     where old.id = new.id and old.count = new.was_count and old.hash = new.was_hash
+        and old.fence <= new.fence
     returning old.id, new.channel
 ), added as (
     insert into callblocks_blocks (timeline, seq, hash, body, batch)
@@ -73,15 +82,18 @@ with moved as (
         as new (timeline, seq, hash, body)
     join moved on moved.id = new.timeline
 )
-select id, pg_notify(channel, '') from moved
 """
+_HINT: LiteralString = "select id, pg_notify(channel, '') from moved"
+# For a store that is told which timelines grew: a commit that notifies takes a lock of the whole
+# server, which halves the appends.
+_NO_HINT: LiteralString = "select id from moved"
 _ADD: LiteralString = (
     "insert into callblocks_timelines (name, count, hash)"
     " select name, 0, hash from unnest(%s::text[], %s::text[]) as new (name, hash)"
     " on conflict do nothing"
 )
 _LOCK: LiteralString = (
-    "select name, id, count, hash from callblocks_timelines"
+    "select name, id, count, hash, fence from callblocks_timelines"
     " where name = any(%s) order by name for update"
 )
 _LOOK: LiteralString = (
@@ -103,11 +115,20 @@ class _Work(msgspec.Struct):
     batch: UUID
 
 
+class _End(NamedTuple):
+    """The true end of a timeline, and the largest fence that an append to it carried."""
+
+    head: Head
+    fence: int
+
+
 class PostgresWriter:
     """The connection of the committer; made when needed, and anew when it broke."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, hints: bool = True) -> None:
         self._address = address
+        self._write_one: LiteralString = _WRITE_ONE + (_HINT_ONE if hints else _NO_HINT)
+        self._write_many: LiteralString = _WRITE + (_HINT if hints else _NO_HINT)
         self._connection: _Connection | None = None
         self._cursor: psycopg.Cursor[Any]
         self._ids: dict[str, int] = {}
@@ -155,9 +176,10 @@ class PostgresWriter:
         known = [
             place(name, self._heads[name], requests)
             for name, requests in work.left.items()
-            if name in self._heads
+            if name in self._heads and len({request.fence for request in requests}) == 1
         ]
-        # A stale end would refuse a request wrongly, so those are left to the careful way.
+        # A stale end would refuse a request wrongly, so those are left to the careful way. So is a
+        # fence that is too small: the statement leaves its timeline as it is.
         ready = [placed for placed in known if placed.rows and not placed.refused]
         if not ready:
             return
@@ -175,23 +197,23 @@ class PostgresWriter:
         with connection.transaction():
             # Row locks on all timelines of the batch, taken in one statement; `was_undone` covers a
             # deadlock with another writer that has them in another order.
-            heads = self._lock(connection, list(work.left))
+            ends = self._lock(connection, list(work.left))
             sent = list(work.sent.values())
             there = [placed for placed in sent if self._is_there(connection, placed, work)]
             names = {placed.name for placed in there}
             fresh = [
-                place(name, heads[name], requests)
+                place(name, ends[name].head, requests, ends[name].fence)
                 for name, requests in work.left.items()
                 if name not in names
             ]
             if ready := [placed for placed in fresh if placed.rows]:
                 self._send(ready, work)
         for placed in there:
-            self._settle(placed, heads[placed.name], work)
+            self._settle(placed, ends[placed.name].head, work)
         for placed in fresh:
             self._settle(placed, placed.head, work)
 
-    def _lock(self, connection: _Connection, names: list[str]) -> dict[str, Head]:
+    def _lock(self, connection: _Connection, names: list[str]) -> dict[str, _End]:
         """Return the true ends; nobody else writes there until the transaction is over."""
         rows = connection.execute(_LOCK, (names,)).fetchall()
         # Sorted, so that two writers create the same new names in the same order and cannot
@@ -201,7 +223,7 @@ class PostgresWriter:
             connection.execute(_ADD, (missing, [genesis(name) for name in missing]))
             rows = connection.execute(_LOCK, (names,)).fetchall()
         self._ids.update((row[0], row[1]) for row in rows)
-        return {row[0]: Head(row[2], row[3]) for row in rows}
+        return {row[0]: _End(Head(row[2], row[3]), row[4]) for row in rows}
 
     def _is_there(self, connection: _Connection, placed: Placed, work: _Work) -> bool:
         last = placed.rows[-1]
@@ -218,16 +240,17 @@ class PostgresWriter:
 
     def _statement(self, ready: list[Placed], batch: UUID) -> tuple[LiteralString, _Values]:
         if len(ready) == len(ready[0].rows) == 1:
-            return _WRITE_ONE, self._one(ready[0], ready[0].rows[0], batch)
+            return self._write_one, self._one(ready[0], ready[0].rows[0], batch)
         ids = [self._ids[placed.name] for placed in ready]
         rows = [(id, row) for id, placed in zip(ids, ready, strict=True) for row in placed.rows]
-        return _WRITE, (
+        return self._write_many, (
             ids,
             [channel_of(placed.name) for placed in ready],
             [placed.was.count for placed in ready],
             [placed.was.hash for placed in ready],
             [placed.head.count for placed in ready],
             [placed.head.hash for placed in ready],
+            [placed.fence for placed in ready],
             batch,
             [id for id, _ in rows],
             [row.seq for _, row in rows],
@@ -244,6 +267,7 @@ class PostgresWriter:
             "body": row.body,
             "batch": batch,
             "channel": channel_of(placed.name),
+            "fence": placed.fence,
         }
 
     def _settle(self, placed: Placed, head: Head, work: _Work) -> None:
@@ -338,15 +362,22 @@ from callblocks_timelines where count > 0 order by name collate "C"
 
 
 class PostgresStore(Log):
-    """A store on a server; a broken connection is made anew."""
+    """A store on a server; a broken connection is made anew.
 
-    def __init__(self, address: str) -> None:
+    `tell` is called with the names of timelines that grew, in the thread that wrote. Without it
+    each append notifies the followers itself.
+    """
+
+    def __init__(
+        self, address: str, *, tell: Callable[[Iterable[str]], None] | None = None
+    ) -> None:
         super().__init__()
         self.address = address
         self._closed = False
         prepare(address)
         # The leader of a group uses the writer; readers take turns.
-        self._writer = PostgresWriter(address)
+        self._tell = tell
+        self._writer = PostgresWriter(address, hints=tell is None)
         self._reading = threading.Lock()
         self._reader: psycopg.Connection[Any] | None = None
 
@@ -378,6 +409,8 @@ class PostgresStore(Log):
         self._check_open()
         with told(self.address):
             self._writer.write(batch)
+        if self._tell is not None:
+            self._tell({request.name for request in batch if request.entries})
 
     def _page(self, name: str, after: int) -> list[StoredRow]:
         return [StoredRow(*row) for row in self._read(PAGE, *page_values(name, after))]

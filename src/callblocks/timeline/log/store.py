@@ -134,11 +134,12 @@ class Store(Protocol):
     """
 
     def append(
-        self, name: str, blocks: Iterable[Block], expected: int | None = None
+        self, name: str, blocks: Iterable[Block], expected: int | None = None, fence: int = 0
     ) -> list[Entry]:
         """Write blocks at the end, all or none; they are on disk when this returns.
 
         With `expected`, a timeline that does not have exactly this many blocks is a `conflict`.
+        A `fence` below one that the timeline on a server has seen is `fenced`.
         After `store_unavailable` it is unknown whether they were written: read before writing
         again.
         """

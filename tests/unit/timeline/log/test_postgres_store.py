@@ -10,8 +10,10 @@ import pytest
 from callblocks.core import extras
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log import postgres_store as postgres_follow
+from callblocks.timeline.log.log import AppendRequest
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.postgres_store import PostgresStore
+from callblocks.timeline.log.postgres_store import PostgresStore, PostgresWriter
+from callblocks.timeline.log.store import encode
 from callblocks.timeline.log.transfer import verify
 from support.postgres import connect, fresh_database
 from support.stores import block
@@ -265,4 +267,69 @@ def test_two_who_open_an_empty_database_at_the_same_time_both_can(address: str) 
         store.append("talk", [block("a")])
         store.close()
     with connect(address) as connection:
-        assert connection.execute("select version from callblocks_schema").fetchall() == [(1,)]
+        assert connection.execute("select version from callblocks_schema").fetchall() == [(2,)]
+
+
+def test_a_writer_with_a_smaller_fence_is_refused_from_then_on(
+    store: PostgresStore, address: str
+) -> None:
+    store.append("talk", [block("a")], fence=3)
+    with PostgresStore(address) as other:
+        other.append("talk", [block("b")], fence=4)
+        for expected in (None, 1, 2):
+            error = refused(lambda at=expected: store.append("talk", [block("c")], at, fence=3))
+            assert error.code == "fenced"
+            assert error.details == {"fence": 3, "known": 4}
+        assert refused(lambda: store.append("talk", [block("c")])).code == "fenced"
+        other.append("talk", [block("d")], expected=2, fence=4)
+    assert texts(store) == ["a", "b", "d"]
+
+
+def test_a_fence_that_was_raised_alone_refuses_the_next_append(
+    store: PostgresStore, address: str
+) -> None:
+    store.append("talk", [block("a")], fence=3)
+    with connect(address) as connection:
+        connection.execute("update callblocks_timelines set fence = 4")
+    assert refused(lambda: store.append("talk", [block("b")], fence=3)).code == "fenced"
+    store.append("talk", [block("c")], fence=4)
+    assert texts(store) == ["a", "c"]
+
+
+def test_of_requests_in_one_batch_each_counts_with_its_own_fence(address: str) -> None:
+    writer = PostgresWriter(address)
+    with PostgresStore(address) as store:
+        store.append("talk", [block("a")], fence=2)
+        batch = [
+            AppendRequest("talk", [encode(block(str(fence)))], None, fence=fence)
+            for fence in (1, 2, 3, 2)
+        ]
+        writer.write(batch)
+        assert [one.error.code if one.error else "" for one in batch] == [
+            "fenced",
+            "",
+            "",
+            "fenced",
+        ]
+        assert texts(store) == ["a", "2", "3"]
+    writer.close()
+
+
+def test_a_store_of_the_first_version_is_brought_up_to_date(address: str) -> None:
+    with PostgresStore(address) as store:
+        store.append("talk", [block("a")])
+    with connect(address) as connection:
+        connection.execute("alter table callblocks_timelines drop column fence")
+        connection.execute("update callblocks_schema set version = 1")
+    with PostgresStore(address) as store:
+        store.append("talk", [block("b")], expected=1, fence=1)
+        assert texts(store) == ["a", "b"]
+
+
+def test_a_store_that_is_to_tell_of_its_appends_tells_what_was_written(address: str) -> None:
+    told: list[set[str]] = []
+    with PostgresStore(address, tell=lambda names: told.append(set(names))) as store:
+        store.append("talk", [block("a")])
+        store.append("talk", [block("b")])
+        refused(lambda: store.append("talk", [block("b")], expected=7))
+    assert told == [{"talk"}, {"talk"}, set()]
