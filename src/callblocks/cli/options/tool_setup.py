@@ -24,6 +24,8 @@ from callblocks.core.specs import ToolSpec
 
 if TYPE_CHECKING:
     from callblocks.guard.files.root import Root
+    from callblocks.protocols.mcp.http_transport import BrowserSignIn
+    from callblocks.protocols.mcp.server_link import McpServers
     from callblocks.toolkits.office.backend import Office
     from callblocks.tools.registry import Registry
 
@@ -36,6 +38,7 @@ __all__ = (
     "every_tool",
     "given_office",
     "office_option",
+    "open_mcp",
     "open_workspace",
     "tools_option",
     "workplace_options",
@@ -237,6 +240,25 @@ def _real(path: str) -> str:
 _real_folder = cache(os.path.realpath)
 
 
+def open_mcp(sign_in: BrowserSignIn | None = None) -> McpServers | None:
+    """The MCP servers of the person's own file; None where there are none.
+
+    None is started for this, unless it was never seen before. They end with the program.
+    """
+    from callblocks.protocols.mcp.servers import read_servers, servers_path
+
+    entries = read_servers(servers_path())
+    if not entries:
+        return None
+    from callblocks.cli.options.state_folder import state_folder
+    from callblocks.core.extras import require
+    from callblocks.protocols.mcp.server_link import McpServers
+
+    require("mcp", f"the file {servers_path()}")
+    hidden = [str(servers_path().parent)]
+    return McpServers(entries, state_folder(), hidden=hidden, sign_in=sign_in, said=say)
+
+
 def every_tool(
     given: Tools, root: Root, own: Registry | None = None, office: Office | None = None
 ) -> Registry:
@@ -253,6 +275,8 @@ def every_tool(
         from callblocks.toolkits.turn_tools import in_turn
 
         standard = in_turn(standard, own)
+    if (servers := open_mcp()) is not None:
+        standard |= Registry(servers.tools()).without(standard.names)
     if not isinstance(given, Registry):
         return standard
     for name in standard.names:
