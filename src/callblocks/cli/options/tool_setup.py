@@ -40,6 +40,7 @@ __all__ = (
     "office_option",
     "open_mcp",
     "open_workspace",
+    "own_tools",
     "tools_option",
     "workplace_options",
     "workspace_option",
@@ -257,6 +258,18 @@ def open_mcp(sign_in: BrowserSignIn | None = None) -> McpServers | None:
     require("mcp", f"the file {servers_path()}")
     hidden = [str(servers_path().parent)]
     return McpServers(entries, state_folder(), hidden=hidden, sign_in=sign_in, said=say)
+
+
+def own_tools(root: Root, office: Office | None = None) -> Registry:
+    """The tools that come with callblocks; those of an office only where there is one."""
+    from callblocks.cli.options.state_folder import PAGES, state_folder
+    from callblocks.toolkits.office.open_office import OFFICE_TOOLS, has_office
+    from callblocks.toolkits.standard import standard_tools
+
+    standard = standard_tools(root, office=office, pages=state_folder() / PAGES)
+    if office is None and not has_office(root):
+        standard = standard.without(OFFICE_TOOLS)
+    return standard
 
 
 def every_tool(
