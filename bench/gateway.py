@@ -4,8 +4,8 @@
 
 All stand before the same upstream, whose pieces are moments of its clock: how much later a piece
 comes than without anything in between is what a server adds. Other programs of this machine add to
-that. So the upstream, the pass-through and the gateway take turns, a few seconds each, and the least
-of each counts: what a server adds when nothing else runs. "work" is the processor time that a
+that. So the upstream, the pass-through and the gateway take turns, a few seconds each, and the
+least of each counts: what a server adds when nothing else runs. "work" is the processor time that a
 server takes for a piece. The first byte is that of the reply's text: what comes before it says
 nothing. Requests declare a tool, so that each server does its work on the text.
 
