@@ -29,7 +29,7 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import uvicorn
@@ -230,6 +230,44 @@ def _allow_files(count: int) -> None:
         _LOG.warning(words, most, count)
 
 
+# How long, and how much of, a body is taken that nobody reads any more.
+_LINGER_SECONDS = 2.0
+_MOST_LINGERED = 64 << 20
+
+
+class _LingeringTransport:
+    """A transport that closes politely in the middle of a request.
+
+    An answer that comes before the end of its request, as that a body is too large, is lost where
+    the connection is closed at once: the system resets one whose bytes were not read, and the
+    client is told of the reset alone. So this side ends first, and drops what still comes for a
+    while.
+    """
+
+    def __init__(self, transport: asyncio.Transport, protocol: LimitedHttp) -> None:
+        self._transport = transport
+        self._protocol = protocol
+        self.write = transport.write
+        self.is_lingering = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Return whether nothing may be written any more."""
+        return self.is_lingering or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close, behind the rest of a request that has not come whole."""
+        if self.is_closing() or not self._protocol.is_in_body:
+            self._transport.close()
+            return
+        self.is_lingering = True
+        self._transport.resume_reading()
+        self._transport.write_eof()
+        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._transport.abort)
+
+
 class LimitedHttp(HttpToolsProtocol):
     """One connection of HTTP as uvicorn reads it, with limits on their number and on heads."""
 
@@ -240,7 +278,8 @@ class LimitedHttp(HttpToolsProtocol):
     _seconds: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
+        self._lingering = _LingeringTransport(transport, self)
+        super().connection_made(cast("asyncio.Transport", self._lingering))
         app = self.config.app
         above = len(self.connections) - app.most_connections if isinstance(app, GatewayApp) else 0
         if above > _SPARE:
@@ -255,7 +294,17 @@ class LimitedHttp(HttpToolsProtocol):
         self._end()
         super().connection_lost(exc)
 
+    @property
+    def is_in_body(self) -> bool:
+        """Return whether a request has come without its end."""
+        return not self._is_in_head
+
     def data_received(self, data: bytes) -> None:
+        if self._lingering.is_lingering:
+            self._unread += len(data)
+            if self._unread > _MOST_LINGERED:
+                self.transport.abort()
+            return
         if self.transport.is_closing():
             return
         if self._is_in_head:
