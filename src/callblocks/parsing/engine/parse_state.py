@@ -145,6 +145,8 @@ class Scanner:
 
         Without a certain marker, the text from that position on may be the beginning of one.
         """
+        if self.pos == len(self.text):
+            return self.pos, None
         # A line marker at a fresh position has no newline before it, so the usual patterns cannot
         # find it. It is tried first: it begins at `pos`, before anything that a search can find.
         hit = self._match_fresh(markers) if self.fresh else None
