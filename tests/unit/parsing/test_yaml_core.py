@@ -272,6 +272,7 @@ INDENTED = st.builds(str.__add__, st.sampled_from(["", "", "  ", "    ", " "]), 
 @example(["a: |", "", " b"], "\n", 3)
 @example(["a: |", "b: 1"], "\n", 3)
 @example(["a:", "  b:", "    c: 1"], "\n", 2)
+@example(["a:", "  b: 1", "c: 1"], "\n", 2)
 def test_a_plain_mapping_is_what_libyaml_reads(lines: list[str], end: str, depth: int) -> None:
     text = "\n".join(lines) + end
     plain, doubts = read_plain(text, depth), list[tuple[str, str]]()
