@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 import msgspec
 
 from callblocks.cli.exits import EXIT_CODES, PROBLEMS, Fault, say
+from callblocks.cli.options.tool_setup import (
+    PolicyOptions,
+    WorkplaceOptions,
+    policy_options,
+    workplace_options,
+)
 from callblocks.cli.terminal.paint import Paper
 from callblocks.views.rows import Bit, Row, visible_line, wrap
 
@@ -19,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ("command",)
 
 _ABOUT = 100
+
+
+class ServeOptions(PolicyOptions, WorkplaceOptions):
+    """Values of the options of policies and of the workplace."""
 
 
 @click.group(
@@ -149,6 +159,101 @@ def remove_server(name: str) -> None:
     write_servers(path, remove_entry(read_servers(path), name))
     if servers is not None:
         servers.pins.forget(name)
+
+
+@command.command("serve", short_help="Give the tools to another program, under the policy.")
+@policy_options
+@workplace_options
+@click.option("--timeline", metavar="NAME", help="Write each call down on this timeline.")
+@click.option(
+    "--trust-client",
+    is_flag=True,
+    help="Take it that the client has read nothing of others: then an allow suffices.",
+)
+@click.option("--http", "over_http", is_flag=True, help="Serve over HTTP, not to who started it.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address of --http.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8766,
+    show_default=True,
+    help="The port of --http; 0 for one that is free.",
+)
+@click.option(
+    "--token",
+    envvar="CALLBLOCKS_TOKEN",
+    default="",
+    help="What clients of --http send as `Authorization: Bearer …`.  [environment:"
+    " CALLBLOCKS_TOKEN; default: one that is made once, and kept in the state folder]",
+)
+def serve_tools(
+    timeline: str | None,
+    trust_client: bool,
+    over_http: bool,
+    host: str,
+    port: int,
+    token: str,
+    **options: Unpack[ServeOptions],
+) -> None:
+    """Give the tools of callblocks to another program, such as Claude Code or Codex.
+
+    Without --http the program starts this command, and speaks with it over standard input and
+    output. With none of --ask, --allow, --allow-trait and --policy no call runs. What the policy
+    asks is asked by the program, or with callblocks approvals.
+    """
+    from contextlib import ExitStack
+
+    from callblocks.approvals.book import ApprovalBook
+    from callblocks.cli.options.state_folder import (
+        APPROVALS,
+        ARTIFACTS,
+        JOURNAL,
+        kept_token,
+        state_folder,
+    )
+    from callblocks.cli.options.tool_setup import (
+        check_names,
+        code_files,
+        given_office,
+        given_policy,
+        open_workspace,
+        own_tools,
+    )
+    from callblocks.protocols.mcp.server_file import (
+        HttpSettings,
+        kept_key,
+        serve_http,
+        serve_stdio,
+    )
+    from callblocks.protocols.mcp.tool_server import ToolServer, Workshop
+    from callblocks.runtime.journal import Journal
+    from callblocks.timeline.artifacts.artifacts import Artifacts
+    from callblocks.toolkits.turn_files import open_recorder
+
+    state, policy = state_folder(), given_policy(options)
+    with ExitStack() as stack:
+        steering = (options["policy"], *code_files(options["workspace"]))
+        root = stack.enter_context(open_workspace(options["workspace"], *steering))
+        registry = own_tools(root, given_office(options["office"]))
+        registry = registry.only(options["only"]) if options["only"] else registry
+        check_names(options, registry.names)
+        journal = Journal(state / JOURNAL)
+        stack.callback(journal.close)
+        place = Workshop(
+            book=stack.enter_context(ApprovalBook(state / APPROVALS)),
+            journal=journal,
+            artifacts=Artifacts(state / ARTIFACTS),
+            root=root,
+            recorder=stack.enter_context(open_recorder(state, timeline)) if timeline else None,
+        )
+        server = ToolServer(registry, policy, place, trusts_client=trust_client)
+        if not policy.enabled:
+            say("no call runs: give --ask, --allow, --allow-trait or --policy")
+        if over_http:
+            settings = HttpSettings(host=host, port=port, token=token or kept_token(state))
+            serve_http(server, kept_key(state), settings, say)
+        else:
+            serve_stdio(server, kept_key(state))
 
 
 def _entry(name: str | None, argv: tuple[str, ...], given: dict[str, Any]) -> ServerEntry:
