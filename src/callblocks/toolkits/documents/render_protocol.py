@@ -1,6 +1,6 @@
 """The protocol between a tool and the rendering process.
 
-    tool      RenderJob                                 what to make, and from what
+    tool      RenderJob                           what to make, and from what
     process   Said, Told, Wanted …                a step, a notice, a file that the document shows
     tool      Given                               that file, or none
     process   Made, or Failed                     the document, or why there is none
