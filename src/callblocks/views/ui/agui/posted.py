@@ -18,7 +18,7 @@ import msgspec
 
 from callblocks.core.errors import CallerError
 from callblocks.core.text import brief
-from callblocks.views.ui.ai_sdk.posted import PostedAnswer, PostedFile
+from callblocks.views.ui.ai_sdk.messages import PostedAnswer, PostedFile
 
 __all__ = ("PostedRun", "read_run")
 
