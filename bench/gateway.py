@@ -4,10 +4,11 @@
 
 All stand before the same upstream, whose pieces are moments of its clock: how much later a piece
 comes than without anything in between is what a server adds. Other programs of this machine add to
-that. So the upstream, the pass-through and the gateway take turns, a few seconds each, and the
-least of each counts: what a server adds when nothing else runs. "work" is the processor time that a
-server takes for a piece. The first byte is that of the reply's text: what comes before it says
-nothing. Requests declare a tool, so that each server does its work on the text.
+that. So the upstream, the pass-through and the gateway take turns, a few seconds each. Of each turn
+the median of every quarter of a second is taken, and the least of them all counts: what a server
+adds when nothing else runs. "work" is the processor time that a server takes for a piece. The first
+byte is that of the reply's text: what comes before it says nothing. Requests declare a tool, so
+that each server does its work on the text.
 
 LiteLLM is installed once into `~/.cache/callblocks/bench-peers`. Toolify is on no package index:
 it is measured where its files lie in `toolify` there.
@@ -29,7 +30,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from time import monotonic
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import psutil
@@ -46,6 +47,9 @@ FAST_STREAMS = 50
 ROUNDS = 2
 TURNS = 10
 """How often the upstream, the pass-through and the gateway are measured; the peers take fewer."""
+SLOT = 0.25
+"""Seconds whose median is one measurement, if there are enough samples in them."""
+ENOUGH = 20
 SPREAD = 2.0
 """Seconds over which the streams begin."""
 FIRST_BOUND, PIECE_BOUND = 5.0, 0.2
@@ -64,6 +68,10 @@ _TOOL = {
         },
     },
 }
+
+
+Sample: TypeAlias = tuple[float, float]
+"""A moment, and the seconds that something took then."""
 
 
 class Delays(msgspec.Struct, frozen=True):
@@ -173,12 +181,22 @@ async def _load(server: Server, streams: int, *, fast: bool = False) -> Delays:
     seen = await asyncio.gather(
         *(_stream(server, at / streams * spread, fast) for at in range(streams))
     )
-    delays = [delay for _, pieces in seen for delay in pieces]
-    return Delays(1e3 * median(first for first, _ in seen), 1e3 * median(delays))
+    firsts = [(at, first) for at, first, _ in seen]
+    delays = [sample for *_, pieces in seen for sample in pieces]
+    return Delays(1e3 * _quietest(firsts), 1e3 * _quietest(delays))
 
 
-async def _stream(server: Server, wait: float, fast: bool) -> tuple[float, list[float]]:
-    """Return the seconds to the first byte of a reply, and those that each piece was on its way."""
+def _quietest(samples: list[Sample]) -> float:
+    """Return the median of the quietest time; that of all samples where they are few."""
+    slots: dict[int, list[float]] = {}
+    for at, delay in samples:
+        slots.setdefault(int(at / SLOT), []).append(delay)
+    medians = [median(slot) for slot in slots.values() if len(slot) >= ENOUGH]
+    return min(medians, default=median(delay for _, delay in samples))
+
+
+async def _stream(server: Server, wait: float, fast: bool) -> tuple[float, float, list[Sample]]:
+    """Return when a reply began, the seconds to its first byte, and those that each piece took."""
     await asyncio.sleep(wait)
     asked: dict[str, Any] = {
         "model": "m",
@@ -196,7 +214,7 @@ async def _stream(server: Server, wait: float, fast: bool) -> tuple[float, list[
         f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"
     )
     writer.write(head.encode() + body)
-    first, text, delays = 0.0, "", list[float]()
+    first, text, delays = 0.0, "", list[Sample]()
     async for line in reader:
         if not line.startswith(b"data: {"):
             assert first or not line.startswith(b"HTTP/1.1 4"), line
@@ -207,12 +225,12 @@ async def _stream(server: Server, wait: float, fast: bool) -> tuple[float, list[
         first = first or (now - began if text else 0.0)
         stamps = _STAMP.findall(text)
         if len(stamps) > len(delays):
-            delays += [now - float(stamp) for stamp in stamps[len(delays) :]]
+            delays += [(now, now - float(stamp)) for stamp in stamps[len(delays) :]]
     writer.close()
     await writer.wait_closed()
     wanted = FAST_PIECES if fast else PACED_PIECES
     assert len(delays) == wanted, f"{server.name} gave {len(delays)} of {wanted} pieces: {text}"
-    return first, delays
+    return began, first, delays
 
 
 @contextmanager
