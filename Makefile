@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests base dist conformance test-llm test-clients check format screens pictures docs site bench fuzz mutate clean
+.PHONY: help setup run test tests base dist conformance test-llm test-clients test-mcp check format screens pictures docs site bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -35,10 +35,10 @@ run: $(RUN_READY) ## open a page where a model talks, calls tools and asks
 test: $(READY) ## check, and run the tests; what all stands on, and what guards, is covered in full
 	@$(MAKE) --no-print-directory -j 2 check tests base
 
-# Each process that runs tests collects all of them, which takes nine seconds of a core: three
-# processes keep two cores busy, though some tests wait.
+# Each process that runs tests collects all of them, which takes nine seconds of a core. Two begin
+# with the tests that wait (tests/conftest.py), so that four keep two cores busy from start to end.
 tests: $(READY) $(COMPILED) ## run the tests alone
-	@$(BIN)/python -m pytest -n 3 --dist worksteal --cov --cov-report=
+	@$(BIN)/python -m pytest -n 4 --dist worksteal --cov --cov-report=
 	@$(BIN)/python -m coverage report --include='$(CORE),$(GUARDS)' --fail-under=100
 
 base: $(READY) ## install the wheel with the base alone, and run laws, corpus and commands there
@@ -56,6 +56,9 @@ test-llm: $(LLM_READY) ## have two small real models call tools (1.1 GB are down
 
 test-clients: $(READY) ## have Codex, Claude Code and others talk through the gateway (3 GB are downloaded once)
 	@PYTHONPATH=tests $(BIN)/python -m clients
+
+test-mcp: $(READY) ## use servers of others, and give our tools to checks and agents (1 GB is downloaded once)
+	@PYTHONPATH=tests $(BIN)/python -m pytest -q tests/mcp/real_servers.py tests/mcp/real_clients.py
 
 check: $(READY) ## check format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.toolkits.documents import write_document as apart
 from callblocks.toolkits.documents.document_tools import rendering_tools
-from callblocks.toolkits.documents.render_protocol import Job
+from callblocks.toolkits.documents.render_protocol import RenderJob
 from callblocks.toolkits.documents.write_document import FolderPlace, TurnPlace, render_apart
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
@@ -227,24 +226,22 @@ def test_the_process_reaches_nobody_and_starts_nothing(session: Session) -> None
     assert [notice.code for notice in outcome.notices] == ["image_not_fetched"]
 
 
-def job(content: str) -> Job:
-    return Job(kind="pdf", name="a", content=content, format="html")
+def job(content: str) -> RenderJob:
+    return RenderJob(kind="pdf", name="a", content=content, format="html")
 
 
-def with_picture() -> Job:
-    return Job(kind="docx", name="a", content="![a](a.png)")
+def with_picture() -> RenderJob:
+    return RenderJob(kind="docx", name="a", content="![a](a.png)")
 
 
 def test_a_document_that_takes_too_long_is_ended_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(apart.tempfile, "tempdir", str(tmp_path))
-    began = time.monotonic()
     slow = "<table>" + "<tr><td>x</td></tr>" * 20_000
     with pytest.raises(ToolError) as failed:
         render_apart(job(slow), lambda _: None, Context(), seconds=1.0)
     assert failed.value.code == "render_timeout"
-    assert time.monotonic() - began < 30
     assert os.listdir(tmp_path) == []
 
 

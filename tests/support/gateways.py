@@ -15,8 +15,9 @@ import httpx2
 from callblocks.gateway.application import AppSettings, GatewayApp
 from callblocks.gateway.config import GatewayConfig, config_of_models
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.server import GatewayServer, ServeSettings, bind
+from callblocks.gateway.server import GatewayServer
 from callblocks.gateway.wires.reply_items import Wire
+from callblocks.guard.net.listen import listen_at
 from support.plain_wire import plain_wires
 
 __all__ = ("RunningGateway", "asking", "events_of", "running_gateway", "sent_events", "until")
@@ -25,16 +26,27 @@ __all__ = ("RunningGateway", "asking", "events_of", "running_gateway", "sent_eve
 class RunningGateway:
     """`client` has the address; `loop` is that of the gateway."""
 
-    def __init__(self, operation: Operation, port: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        operation: Operation,
+        port: int,
+        loop: asyncio.AbstractEventLoop,
+        server: GatewayServer,
+    ) -> None:
         self.operation = operation
+        self._server = server
         self.port = port
         self.loop = loop
         self.url = f"http://127.0.0.1:{port}"
-        self.client = httpx2.Client(base_url=self.url, timeout=30)
+        self.client = httpx2.Client(base_url=self.url, timeout=120)
 
     def ask(self, text: str = "Hi", **more: Any) -> httpx2.Response:
         """Ask on the wire of chats."""
         return self.client.post("/v1/chat/completions", json=asking(text, **more))
+
+    def connections(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._server.server_state.connections)
 
     def tasks(self) -> int:
         """Return how many tasks the loop of the gateway has."""
@@ -62,7 +74,7 @@ def running_gateway(
     config = config_of_models(specs, GatewayConfig()) if operation is None else None
     own = operation or Operation(lambda: config or GatewayConfig())
     app = GatewayApp(own, wires or plain_wires(), settings)
-    bound, ready = bind(ServeSettings(port=0)), threading.Event()
+    bound, ready = listen_at("127.0.0.1", 0), threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def run() -> None:
@@ -76,14 +88,14 @@ def running_gateway(
     server.capture_signals = _no_signals  # signals belong to the main thread
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()
-    assert ready.wait(60)
-    gateway = RunningGateway(own, bound.getsockname()[1], loops[0])
+    assert ready.wait(120)
+    gateway = RunningGateway(own, bound.getsockname()[1], loops[0], server)
     try:
         with gateway.client:
             yield gateway
     finally:
         server.should_exit = True
-        thread.join(60)
+        thread.join(120)
         bound.close()
         assert not thread.is_alive()
 

@@ -84,7 +84,7 @@ class ModelServer:
         # Reading the types takes a while, in which no client should wait.
         _types()
         self._thread.start()
-        assert self._ready.wait(60)
+        assert self._ready.wait(120)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -246,11 +246,13 @@ def _head(answer: Answer) -> bytes:
 @cache
 def _types() -> dict[str, pydantic.TypeAdapter[Any]]:
     from openai.types import completion_create_params as completions
+    from openai.types import embedding_create_params as embeddings
     from openai.types.chat import completion_create_params as chat
 
     return {
         "/v1/chat/completions": pydantic.TypeAdapter(chat.CompletionCreateParamsStreaming),
         "/v1/completions": pydantic.TypeAdapter(completions.CompletionCreateParamsStreaming),
+        "/v1/embeddings": pydantic.TypeAdapter(embeddings.EmbeddingCreateParams),
     }
 
 

@@ -31,7 +31,7 @@ from callblocks.session.turn import TurnRun, TurnWriting, write_answer, write_gr
 from callblocks.session.turn_lock import turn_key
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.office.times import machine_zone
-from callblocks.toolkits.turn_tools import in_turn, turn_tools
+from callblocks.toolkits.react_tools import in_turn, turn_tools
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Keep
 from callblocks.views.model_view.view import ModelView
@@ -112,12 +112,13 @@ class TurnFactory:
         )
         views = partial(self._view, offered.model, tools)
         talk = Talk(recorder.timeline, views, speaker.spoken, turn, before)
+        runtime = self._runtime(tools, tell, turn, key)
         return TurnRun(
             Turn(key, tainted=tainted, user=self.user),
             talk,
             speaker,
-            self._runtime(tools, tell, turn, key),
-            TurnWriting(recorder, turn, tell, tools, offered.model.name),
+            runtime,
+            TurnWriting(recorder, turn, tell, runtime.check, offered.model.name),
             settings,
             tell,
             self.desk.budgets and self.desk.budgets.streams,

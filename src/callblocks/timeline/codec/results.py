@@ -11,13 +11,12 @@ from callblocks.core.blocks import Block
 from callblocks.core.errors import BadPath
 from callblocks.core.json_values import json_text, plain, whole
 from callblocks.core.outcomes import Artifact, Failure, Notice
-from callblocks.core.paths import FilePath, SourcesPath, WrittenPath, written_path
+from callblocks.core.paths import FilePath, SourcesPath, WrittenPath, cited, ranges_of, written_path
 from callblocks.core.redaction import without_secrets
-from callblocks.core.selector import cited, ranges_of
 from callblocks.core.sources import Source, rows_text
 from callblocks.core.text import brief
 from callblocks.timeline.artifacts.media_types import mime_of
-from callblocks.timeline.artifacts.validate import Written, check_written, fault_in
+from callblocks.timeline.artifacts.validate import WrittenFile, check_written, fault_in
 from callblocks.timeline.codec.call_blocks import (
     JSON,
     ROOM,
@@ -305,7 +304,7 @@ def target_of(text: str, stamp: Stamp) -> WrittenPath | Failure:
         return Failure(code=error.code, message=str(error))
 
 
-def file_fault(path: FilePath, written: Written) -> Failure:
+def file_fault(path: FilePath, written: WrittenFile) -> Failure:
     """Return the fault of a written file, with its path."""
     assert written.error is not None
     return Failure(
@@ -346,7 +345,7 @@ def _file(ended: EndedCall, path: FilePath, manner: _Manner) -> Emitted:
 
 
 def _shown(
-    ended: EndedCall, path: FilePath, content: bytes, written: Written, manner: _Manner
+    ended: EndedCall, path: FilePath, content: bytes, written: WrittenFile, manner: _Manner
 ) -> Emitted:
     """Return a valid file: kept, with its digest and its content."""
     told: tuple[Notice, ...] = ()

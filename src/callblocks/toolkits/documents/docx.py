@@ -23,10 +23,20 @@ from callblocks.toolkits.documents.docx_runs import (
     set_page,
     set_styles,
 )
-from callblocks.toolkits.documents.formulas import ACCENT, LINE, TINT, highlighted
 from callblocks.toolkits.documents.markdown_tree import Document, read_markdown
-from callblocks.toolkits.documents.render_protocol import Job, Made, Outside
-from callblocks.toolkits.documents.runs import Cell, Grid, TextRun, grid_of, runs_of, without_tags
+from callblocks.toolkits.documents.render_protocol import Made, Outside, RenderJob
+from callblocks.toolkits.documents.runs import (
+    ACCENT,
+    LINE,
+    TINT,
+    Cell,
+    Grid,
+    TextRun,
+    grid_of,
+    highlighted,
+    runs_of,
+    without_tags,
+)
 
 __all__ = (
     "add_table",
@@ -105,7 +115,7 @@ _STEP = 100
 _BOXES = {True: "☒ ", False: "☐ "}
 
 
-def write_docx(job: Job, outside: Outside) -> Made:
+def write_docx(job: RenderJob, outside: Outside) -> Made:
     """Render the document as DOCX."""
     read = read_markdown(job, outside, _ROWS)
     document: Any = new_document()

@@ -13,7 +13,7 @@ from openpyxl import load_workbook
 
 from callblocks.core.errors import ToolError
 from callblocks.toolkits.office.backend import Office
-from callblocks.toolkits.office.local.sheet_export import CSV, XLSX, export_sheet
+from callblocks.toolkits.office.local.sheet_file import CSV, XLSX, export_sheet
 from support.google.calling import Calling
 
 ROWS = [

@@ -18,22 +18,20 @@ from icalendar import Event
 
 from callblocks.toolkits.office.backend import Json
 from callblocks.toolkits.office.local.calendar.ics_event import (
+    compact,
     every,
+    instant,
+    local_time,
     read_event,
     read_point,
     recurrence_lines,
+    to_utc,
     write_fields,
     write_lines,
-)
-from callblocks.toolkits.office.local.calendar.ics_file import EventGroup, IcsFile, touch
-from callblocks.toolkits.office.local.calendar.ics_times import (
-    compact,
-    instant,
-    local_time,
-    to_utc,
     written,
 )
-from callblocks.toolkits.office.local.calendar.series import Plan, plan_of
+from callblocks.toolkits.office.local.calendar.ics_file import EventGroup, IcsFile, touch
+from callblocks.toolkits.office.local.calendar.series import SeriesPlan, plan_of
 from callblocks.toolkits.office.times import read_rule, split_line
 
 __all__ = (
@@ -88,7 +86,7 @@ def _said(local: datetime, old: Json, new: Json, zone: str) -> Json:
     return {"dateTime": at.isoformat(timespec="seconds"), "timeZone": own}
 
 
-def _rule(text: str, plan: Plan, old: Json, new: Json, zone: str) -> str:
+def _rule(text: str, plan: SeriesPlan, old: Json, new: Json, zone: str) -> str:
     rule = read_rule(text)
     if not rule.until:
         return rule.text()
@@ -245,7 +243,7 @@ def _put_back(master: Event, occurrence: Json, zone: str) -> None:
 
 
 def _is_at(value: Any, tzid: str, wanted: str, zone: str) -> bool:
-    from callblocks.toolkits.office.local.calendar.ics_times import point
+    from callblocks.toolkits.office.local.calendar.ics_event import point
 
     return compact(point(value, tzid), zone) == wanted
 
