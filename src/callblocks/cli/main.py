@@ -90,8 +90,7 @@ def _guarded(
     elif isinstance(command, click.Group):
         for name, below in command.commands.items():
             _guarded(below, f"{path} {name}", extras, extra)
-    is_run = not isinstance(command, click.Group) or command.invoke_without_command
-    if is_run and command.callback is not None and not hasattr(command.callback, _MARK):
+    elif command.callback is not None and not hasattr(command.callback, _MARK):
         command.callback = _checked(command.callback, extra)
     return command
 

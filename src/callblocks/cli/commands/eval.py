@@ -19,6 +19,7 @@ from callblocks.cli.options.read_options import MODEL_DIALECT
 from callblocks.cli.options.state_folder import existing, open_timelines, store_option
 from callblocks.cli.options.tool_setup import Tools, every_tool, open_workspace, tools_option
 from callblocks.cli.terminal.paint import Paper
+from callblocks.core.extras import require
 
 if TYPE_CHECKING:
     from callblocks.evals.report import Report, SetupReport
@@ -125,6 +126,7 @@ def command(ctx: click.Context, compare: tuple[str, str] | None, **options: Any)
     """
     if ctx.invoked_subcommand is not None:
         return
+    require("eval", ctx.command_path)
     if compare:
         _compare(compare)
         return
