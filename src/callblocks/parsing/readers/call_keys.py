@@ -68,9 +68,9 @@ class Keys(NamedTuple):
         letters = "".join(map(re.escape, sorted(set("".join(known)))))
         plain = rf"[{letters}]{{0,{max(map(len, known)) - 1}}}"
         keys = (*map(_quoted, known), ('"', plain, r"\\"))
-        vague = dict.fromkeys(("id", "type", self.id))
-        rows = [row for key, row in zip((*known, ""), keys, strict=True) if key not in vague]
-        for key in filter(None, vague):
+        vague = dict.fromkeys(("id", "type", self.id or "id"))
+        rows = [row for key, row in zip((*known, None), keys, strict=True) if key not in vague]
+        for key in vague:
             colon = (*_quoted(key), _WIDE_GAP, ":", _WIDE_GAP)
             rows += [(*colon, *value) for value in _LONG_VALUES]
             rows += [
