@@ -245,8 +245,8 @@ def _row(label: str, one: Share) -> Interval:
 
 
 def _table(report: Report) -> Table:
-    head = ["setup", "right", "95 %", "valid", "repairs", "foreign", "tokens in", "out"]
-    head += ["first call", "total", "not counted"]
+    head = ["setup", "right", "95 %", "valid", "repairs", "tokens", "first call", "total"]
+    head += ["not counted"]
     rows = [
         [
             one.name,
@@ -254,9 +254,7 @@ def _table(report: Report) -> Table:
             f"{one.right.low:.0%}-{one.right.high:.0%}",
             f"{one.valid.value:.0%}" if one.valid.count else "-",
             f"{one.repairs}",
-            f"{one.foreign}",
-            f"{one.tokens_in:,.0f}",
-            f"{one.tokens_out:,.0f}",
+            f"{one.tokens_in:.0f} + {one.tokens_out:.0f}",
             "-" if one.first_call is None else f"{one.first_call:.2f} s",
             f"{one.seconds:.2f} s",
             f"{sum(n for state, n in one.states.items() if state not in ('right', 'wrong'))}",

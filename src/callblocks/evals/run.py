@@ -200,7 +200,7 @@ class Evaluation:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._unreached = 0
         path, models = self._folder / "trials.jsonl", _Models(self._open)
-        header = self._header(models.of(self._setups[0]).name)
+        header = self._header((await models.of(self._setups[0])).name)
         known = {} if fresh else self._known(path, header)
         todo = [
             (task, setup, repeat)
@@ -233,7 +233,7 @@ class Evaluation:
             for task, setup, repeat in waiting:
                 if self._unreached >= _GIVE_UP:
                     return
-                trial = await self._trial(task, setup, repeat, models.of(setup))
+                trial = await self._trial(task, setup, repeat, await models.of(setup))
                 lost = trial.state == "endpoint"
                 self._unreached = self._unreached + 1 if lost else 0
                 known[trial.key] = trial
@@ -512,11 +512,18 @@ class _Models:
     def __init__(self, open_model: OpenModel) -> None:
         self._open = open_model
         self._known: dict[bool, Model] = {}
+        self._opening = asyncio.Lock()
 
-    def of(self, setup: Setup) -> Model:
-        if setup.native not in self._known:
-            self._known[setup.native] = self._open(setup)
-        return self._known[setup.native]
+    async def of(self, setup: Setup) -> Model:
+        async with self._opening:
+            if setup.native not in self._known:
+                model = self._open(setup)
+                # A server at a bare address is asked what it is: it may take grammars.
+                find = getattr(model, "find_grammar_form", None)
+                if find is not None and not setup.native:
+                    await find()
+                self._known[setup.native] = model
+            return self._known[setup.native]
 
     async def close(self) -> None:
         for model in _unique(self._known.values()):

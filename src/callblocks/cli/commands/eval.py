@@ -259,7 +259,9 @@ def _show(report: Report, sections: Sequence[Section], *, as_json: bool) -> None
         sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
         return
     paper = Paper()
-    shown = [one for one in sections if one.title != "What was not right"]
+    # Plots are for the page, and so is the list of what failed.
+    left_out = ("What was not right", *(f"Classes: {one.name}" for one in report.setups))
+    shown = [one for one in sections if one.title not in left_out]
     paper.print(section_rows(shown, paper.width))
 
 
