@@ -24,6 +24,7 @@ from callblocks.server.approval_routes import (
 from callblocks.server.chats.chat_routes import (
     ChatBody,
     ChatList,
+    ChatQuery,
     Nothing,
     Resumed,
     ShownChat,
@@ -163,7 +164,7 @@ ENDPOINTS = (
         method="GET",
         path="/api/chat/{id}",
         handler=show_chat,
-        query=VersionQuery,
+        query=ChatQuery,
         gives=ShownChat,
         faults=(*_STORED, "invalid_request"),
         headers=(VERSION_HEADER,),

@@ -37,6 +37,7 @@ from callblocks.session.model_choice import (
 from callblocks.session.turn import TurnRun, run_blocking
 from callblocks.session.turn_factory import RuntimeDeps, TurnFactory
 from callblocks.session.turn_lock import TurnTaking
+from callblocks.timeline.branches import Branch
 from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.tools.registry import Registry
 
@@ -197,8 +198,11 @@ class Session:
         choice: Choice = NO_CHOICE,
         *,
         tell: Tell,
+        branch: Branch | None = None,
     ) -> TurnEnded:
         """One turn to its end; raises `TurnRunning` where one runs already, here or elsewhere.
+
+        With a `branch` it follows the turn that this names, else the last one.
 
         The name of an attachment that no file can have is a `BadPath`. A prompt of nothing without
         any, and a choice of what is not here, is a `CallerError`. Then nothing was begun.
@@ -208,7 +212,7 @@ class Session:
             raise CallerError("the prompt is empty; say what to ask, or attach a file")
         files = named_apart(attachments)
         own = self._named(tell)
-        ended = await self._play(lambda: self._begin(prompt, files, choice, own), own)
+        ended = await self._play(lambda: self._begin(prompt, files, choice, own, branch), own)
         assert ended is not None, "a turn that began has an end"
         return ended
 
@@ -236,10 +240,15 @@ class Session:
         return self._close(turn, INTERRUPTED, Usage())
 
     async def _begin(
-        self, prompt: str, files: Sequence[Attachment], choice: Choice, tell: Tell
+        self,
+        prompt: str,
+        files: Sequence[Attachment],
+        choice: Choice,
+        tell: Tell,
+        branch: Branch | None,
     ) -> TurnEnded:
         try:
-            failed = await run_blocking(lambda: self._take(prompt, files, choice))
+            failed = await run_blocking(lambda: self._take(prompt, files, choice, branch))
         except asyncio.CancelledError:
             # The program ends before the turn has begun: whoever comes next can go on with it.
             if self._turn:
@@ -252,15 +261,17 @@ class Session:
             return self._close(turn, failed, Usage())
         return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell)
 
-    def _take(self, prompt: str, files: Sequence[Attachment], choice: Choice) -> Ending | None:
+    def _take(
+        self, prompt: str, files: Sequence[Attachment], choice: Choice, branch: Branch | None
+    ) -> Ending | None:
         """Take a turn with its message; return how it ends where its files cannot be written."""
         chosen = msgspec.to_builtins(choice)
         try:
             given = [GivenFile(file.name, file.content) for file in files]
-            self._turn = self._taking.take(prompt, given, chosen)
+            self._turn = self._taking.take(prompt, given, chosen, branch)
         except ToolError as error:
             # The message is kept also where its files cannot be.
-            self._turn = self._taking.take(prompt, (), chosen)
+            self._turn = self._taking.take(prompt, (), chosen, branch)
             return Ending.by(error)
         return None
 

@@ -451,7 +451,7 @@ class TurnRun:
         elif reply.is_empty:
             self._end_by(Ending.of("failed", "empty_reply"))
         ending = self._end_by(ANSWERED)
-        over = ending.record(self.usage, self.tainted)
+        over = {**ending.record(self.usage, self.tainted), **self._speaker.facts}
         is_partial = ending != ANSWERED
         await run_blocking(
             lambda: self._writing.answer(reply, self._talk.round, is_partial=is_partial, over=over)

@@ -16,6 +16,7 @@ from callblocks.core.paths import FilePath
 from callblocks.core.selector import Ranges, chosen
 from callblocks.core.sources import HasFile, Source, merged, source_of
 from callblocks.timeline.artifacts.media_types import is_shown_binary
+from callblocks.timeline.branches import Branches
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Head, Store, check_name
 from callblocks.timeline.log.verify import Finding, verify
@@ -541,7 +542,8 @@ class State:
     first block. `uses` is what is known of the ids in them, for naming calls. `hidden` maps the
     number of each hidden block to the number of the record over it. `settings` are those of the
     timeline, else those given. `owners` are the programs that took turns, where recorded, in that
-    order; `ended` are the turns that are over, with their status.
+    order; `ended` are the turns that are over, with their status. `branches` knows what each turn
+    follows.
     """
 
     def __init__(self, settings: CacheSettings | None = None) -> None:
@@ -554,6 +556,7 @@ class State:
         self.owners: dict[str, str] = {}
         self.ended: dict[str, str] = {}
         self.uses: defaultdict[CallKey, Uses] = defaultdict(Uses)
+        self.branches = Branches()
         self.hidden: dict[int, int] = {}
         self.placeholders: dict[int, str] = {}
         self._shown: list[Entry] = []
@@ -592,6 +595,7 @@ class State:
 
     def _show(self, entry: Entry) -> None:
         self._shown.append(entry)
+        self.branches.feed(entry.block)
         if entry.block.path:
             self._at.setdefault(entry.block.path, []).append(entry)
             self._visible.setdefault(entry.block.path, []).append(entry)

@@ -26,7 +26,7 @@ from starlette.responses import Response
 
 from callblocks.approvals.approval import BadApproval, HiddenCall
 from callblocks.server.approval_routes import AnswerBody, answer_book
-from callblocks.server.chats.chats import RunningTurn
+from callblocks.server.chats.chats import RunningTurn, SaidAgain, said_again
 from callblocks.server.chats.known_chats import ChatStatus, LastTurn, standing
 from callblocks.server.chats.ui_events import client_of, ui_response
 from callblocks.server.http.faults import ApiFault, answer_json
@@ -36,14 +36,16 @@ from callblocks.server.service import Service, service_of
 from callblocks.server.settings import SdkClient, SdkVersion
 from callblocks.session.event_gate import TurnLog
 from callblocks.session.model_choice import Attachment, Choice
+from callblocks.timeline.branches import Branch, Branches
 from callblocks.timeline.log.store import Summary, check_name
-from callblocks.views.ui.ai_sdk.messages import ui_messages
+from callblocks.views.ui.ai_sdk.messages import turn_of_message, ui_messages
 from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
 
 __all__ = (
     "Answered",
     "ChatBody",
     "ChatList",
+    "ChatQuery",
     "ChatSummary",
     "Nothing",
     "Resumed",
@@ -165,15 +167,19 @@ async def _take(service: Service, answer: PostedAnswer) -> bool:
 
 
 class ChatBody(msgspec.Struct, frozen=True):
-    """The body of an AI SDK client's post. `trigger` and `messageId` have no effect here.
+    """The body of an AI SDK client's post.
 
-    `model`, `dialect` and `scenario` are chosen for this turn; see /api/models and /api/dialects.
+    `trigger` and `messageId` are as the client's `regenerate()` and its edited messages say: the
+    turn is another version of the one that the message is of, which stays. `after` is the turn that
+    this one follows; without it, the last one. `model`, `dialect` and `scenario` are chosen for
+    this turn; see /api/models and /api/dialects.
     """
 
     id: str
     messages: list[dict[str, Any]]
     trigger: str | None = None
     messageId: str | None = None
+    after: str | None = None
     model: str | None = None
     dialect: str | None = None
     scenario: str | None = None
@@ -189,7 +195,8 @@ class ShownChat(msgspec.Struct, frozen=True):
     """A chat: its UI messages, without what the turn that runs says, which its stream replays.
 
     A turn that was interrupted is among them, as far as it came. `last` is the number of the last
-    block: once that turn goes on, the stream after it has the rest.
+    block: once that turn goes on, the stream after it has the rest. `branch` is the last turn of
+    the branch that is shown, "" for that of the last turn of all. `earlier` messages were left out.
     """
 
     id: str
@@ -197,6 +204,8 @@ class ShownChat(msgspec.Struct, frozen=True):
     turn: str | None
     last: int
     messages: list[dict[str, Any]]
+    branch: str
+    earlier: int
 
 
 class Nothing(msgspec.Struct, frozen=True):
@@ -232,22 +241,58 @@ async def post_chat(request: Request) -> Response:
         return ui_response(service, running.log, running.turn, client, start, answered)
     files = [Attachment(file.name, file.content) for file in posted.files]
     user = client_name(request.scope)
-    running = service.chats.start(body.id, posted.text, files, body.choice, user)
+    text, branch = posted.text, None
+    if (again := body.trigger == "regenerate-message") or body.messageId:
+        first = await _first_version(service, body, again=again)
+        branch, files = first.branch, [*first.files, *([] if again else files)]
+        text = first.text if again else text
+    elif body.after is not None:
+        branch = Branch(body.after)
+    running = service.chats.start(body.id, text, files, body.choice, user, branch)
     running.client = client
     await running.begun()
     return ui_response(service, running.log, running.turn, client)
 
 
+async def _first_version(service: Service, body: ChatBody, *, again: bool) -> SaidAgain:
+    """Return what the message is another version of."""
+    recorder = service.chats.session(body.id).recorder
+    turn = turn_of_message(body.messageId or "")
+    return await service.read(lambda: said_again(recorder, turn, again=again))
+
+
+class ChatQuery(msgspec.Struct, frozen=True):
+    """The turn whose branch is shown, without it the last one, and the SDK version of the client.
+
+    With `last` only so many messages are sent, from the end.
+    """
+
+    turn: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    last: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
+    sdk_version: SdkVersion | None = None
+
+
 async def show_chat(request: Request) -> Response:
-    """A chat with its messages."""
+    """A chat with the messages of one branch."""
     service, name = service_of(request), request.path_params["id"]
-    version = client_of(request).version
+    version, asked = client_of(request).version, read_query(request, ChatQuery)
     head = await service.existing_chat(name)
-    running, (status, messages) = await _standing(service, name, version)
-    turn = None
+    running, read = await _standing(service, name, version, asked.turn or "")
+    status, messages, turn = read.status, read.messages, None
     if running is not None:
         status, turn = "waiting" if running.waiting else "running", running.turn
-    return answer_json(ShownChat(name, status, turn, head.count, messages))
+    some = messages if asked.last is None else messages[-asked.last :]
+    return answer_json(
+        ShownChat(
+            name,
+            status,
+            turn if not turn or read.is_newest else None,
+            head.count,
+            some,
+            "" if read.is_newest else read.branch,
+            len(messages) - len(some),
+        )
+    )
 
 
 async def stop_chat(request: Request) -> Response:
@@ -270,31 +315,44 @@ async def resume_chat(request: Request) -> Response:
     return answer_json(Resumed(name, running.turn))
 
 
+class _Read(NamedTuple):
+    """A branch of a chat, as it was read."""
+
+    status: ChatStatus
+    messages: list[dict[str, Any]]
+    branch: str
+    is_newest: bool
+
+
 async def _standing(
-    service: Service, name: str, version: SdkVersion
-) -> tuple[RunningTurn | None, tuple[ChatStatus, list[dict[str, Any]]]]:
+    service: Service, name: str, version: SdkVersion, turn: str
+) -> tuple[RunningTurn | None, _Read]:
     """The turn that runs, and what is there beside it, at one moment."""
     running = service.chats.get(name)
-    read = await service.read(lambda: _read(service, name, version, running is not None))
+    read = await service.read(lambda: _read(service, name, version, turn, running is not None))
     if running is service.chats.get(name):
         return running, read
     # One that began or ended meanwhile may be neither told by a stream nor read to its end.
-    return await _standing(service, name, version)
+    return await _standing(service, name, version, turn)
 
 
-def _read(
-    service: Service, name: str, version: SdkVersion, is_here: bool
-) -> tuple[ChatStatus, list[dict[str, Any]]]:
+def _read(service: Service, name: str, version: SdkVersion, turn: str, is_here: bool) -> _Read:
     entries = service.entries(name)
     status, last = standing(entries)
+    branches = Branches()
+    for entry in entries:
+        branches.feed(entry.block)
+    branch = branches.newest(turn) if turn in branches else branches.last
     messages = ui_messages(
         entries,
         version,
         service.replay(name),
         running=last if is_here else "",
         interrupted=last if status == "interrupted" else "",
+        branches=branches,
+        branch=branch,
     )
-    return status, messages
+    return _Read(status, messages, branch, branch == branches.last)
 
 
 # --- Coming back to a turn ---

@@ -9,10 +9,14 @@ The message of the turn that runs is left out: its stream brings all of it, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import Any
+
+from msgspec import to_builtins
 
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.events import TurnEnded, TurnEvent
+from callblocks.timeline.branches import Branches, Versions
 from callblocks.timeline.codec.outcome_blocks import read_digest
 from callblocks.views.replay import Replay, replayed
 from callblocks.views.ui.ai_sdk.stream import UiStream
@@ -22,6 +26,7 @@ __all__ = (
     "prompt_id",
     "reduced",
     "reply_id",
+    "turn_of_message",
     "ui_messages",
 )
 
@@ -165,24 +170,70 @@ def ui_messages(
     *,
     running: str = "",
     interrupted: str = "",
+    branches: Branches | None = None,
+    branch: str = "",
 ) -> list[dict[str, Any]]:
     """The messages of the turns in these entries; `replay` may know of more than they say.
 
-    `running` is the turn that a stream brings, `interrupted` one that was, and has no end.
+    `running` is the turn that a stream brings, `interrupted` one that was, and has no end. With
+    `branches` only the turns are shown that lead to `branch`; each message has its versions, and
+    an answer the model, the dialect and the time that it took.
     """
+    hidden = frozenset[str]() if branches is None else branches.hidden(branch)
     turns: dict[str, list[Entry]] = {}
     for entry in entries:
-        turns.setdefault(entry.block.turn_id, []).append(entry)
+        if entry.block.turn_id not in hidden:
+            turns.setdefault(entry.block.turn_id, []).append(entry)
     found: list[dict[str, Any]] = []
     for turn, of_turn in turns.items():
+        place = len(found)
         found += _prompt(turn, [entry.block for entry in of_turn])
+        if branches is not None and turn in branches:
+            facts = {"at": of_turn[0].block.ts, **_versions(branches.prompts(turn))}
+            for message in found[place:]:
+                message["metadata"] |= facts
         events = list(replay(of_turn))
         if not _is_over(events) and turn == running:
             continue
         if not _is_over(events) and turn == interrupted:
             events.append(TurnEnded(turn=turn, status="interrupted", code="interrupted"))
-        found += _reply(turn, events, version)
+        replies = _reply(turn, events, version)
+        if branches is not None and turn in branches:
+            facts = {**_facts(of_turn), **_versions(branches.answers(turn))}
+            for message in replies:
+                message["metadata"] = {**message.get("metadata", {}), **facts}
+        found += replies
     return found
+
+
+def turn_of_message(id: str) -> str:
+    """The turn of a message with an id that `prompt_id` or `reply_id` gave."""
+    return id.removesuffix(".user")
+
+
+def _versions(versions: Versions) -> dict[str, Any]:
+    """Return the versions of a message, where there are several."""
+    return {"versions": to_builtins(versions)} if len(versions.turns) > 1 else {}
+
+
+def _facts(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return what is known of an answer: when it ended, how long it took, who wrote it."""
+    first, last = entries[0].block, entries[-1].block
+    facts: dict[str, Any] = {"at": last.ts, "seconds": _seconds(first.ts, last.ts)}
+    for entry in entries:
+        for name in ("model", "dialect"):
+            if isinstance(said := entry.block.meta.get(name), str) and said:
+                facts[name] = said
+    return facts
+
+
+def _seconds(begin: str, end: str) -> float:
+    """Return the seconds between two times; 0 where one of them cannot be read."""
+    try:
+        took = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+    except ValueError:
+        return 0.0
+    return max(round(took.total_seconds(), 3), 0.0)
 
 
 def _prompt(turn: str, blocks: Sequence[Block]) -> list[dict[str, Any]]:
