@@ -54,12 +54,13 @@ class ProxiedReply:
         self._response = response
         self._pieces = response.aiter_bytes()
 
-    async def piece(self) -> bytes:
+    async def piece(self, seconds: float | None = None) -> bytes:
         """Return the next bytes, at least one; b"" at the end."""
         try:
-            async for piece in self._pieces:
-                if piece:
-                    return piece
+            async with asyncio.timeout(seconds):
+                async for piece in self._pieces:
+                    if piece:
+                        return piece
         except httpx2.DecodingError as error:
             raise UnreadableReply(str(error)) from None
         except httpx2.HTTPError as error:

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from callblocks.core.errors import CallerError, ModelError
+from callblocks.models.fair_turns import FairTurns
 from callblocks.models.model import Piece
 from callblocks.models.openai.endpoint import EndpointSettings
 from callblocks.models.openai.endpoint_faults import Faults, is_model_unknown
@@ -236,8 +237,7 @@ class Arriving:
         """Return the next bytes, at least one; b"" at the end."""
         faults = self._stream.faults
         try:
-            async with asyncio.timeout(self._seconds):
-                piece = await self._reply.piece()
+            piece = await self._reply.piece(self._seconds)
         except TimeoutError:
             raise _timeout(faults, self._seconds) from None
         except StreamFault as error:
@@ -417,6 +417,8 @@ async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chun
                 return
 
 
+# So many bytes are read at a time.
+_PART = 16 * 1024
 # The kind of an event that is the whole reply of a server that does not stream.
 WHOLE = "whole reply"
 
@@ -436,10 +438,14 @@ async def server_events(
     if start.startswith(b"{"):
         yield ServerEvent(_text(await _whole(arriving, start, stream)), WHOLE)
         return
-    lines = EventLines(stream.settings.line_limit, stream.faults.url)
+    lines, turns = EventLines(stream.settings.line_limit, stream.faults.url), FairTurns()
     while start:
-        for event in lines.feed(start):
-            yield event
+        turns.begin()
+        for at in range(0, len(start), _PART):
+            for event in lines.feed(start[at : at + _PART]):
+                yield event
+            # Comments and empty events are work, too, and nobody sees them.
+            await turns.pass_on()
         start = await arriving.piece()
     for event in lines.close():
         yield event

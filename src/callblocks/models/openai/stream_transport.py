@@ -80,6 +80,8 @@ class StreamReply:
         self._size = 0
         self._fault: StreamFault | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._unpacker: _Unpacker | None = None
 
     async def head(self) -> None:
@@ -87,19 +89,22 @@ class StreamReply:
         while not self._has_head:
             if self._fault is not None:
                 raise self._fault
-            await self._more()
+            await self._more(None)
         coding = self.headers.get("content-encoding", "identity").lower()
         if coding in ("gzip", "x-gzip", "deflate"):
             self._unpacker = _Unpacker()
         elif coding not in ("", "identity"):
             self._fault = UnreadableReply(f"it is encoded as {coding}, which was not asked for")
 
-    async def piece(self) -> bytes:
-        """Return the next bytes, at least one; b"" at the end."""
+    async def piece(self, seconds: float | None = None) -> bytes:
+        """Return the next bytes, at least one; b"" at the end.
+
+        Raise `TimeoutError` where nothing comes for so many seconds.
+        """
         if self._unpacker is None:
-            return await self._raw()
+            return await self._raw(seconds)
         while True:
-            packed = b"" if self._unpacker.tail else await self._raw()
+            packed = b"" if self._unpacker.tail else await self._raw(seconds)
             if not packed and not self._unpacker.tail:
                 return b""
             if piece := self._unpacker.take(packed):
@@ -107,6 +112,9 @@ class StreamReply:
 
     async def aclose(self) -> None:
         """End the exchange. Behind a whole reply the connection is kept for the next request."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._connection.reply is not self:
             return
         is_over = self._is_whole and not self._has_surplus and not self._pieces
@@ -115,25 +123,41 @@ class StreamReply:
         else:
             self._connection.abort()
 
-    async def _raw(self) -> bytes:
+    async def _raw(self, seconds: float | None) -> bytes:
         while not self._pieces:
             if self._fault is not None:
                 raise self._fault
             if self._is_whole:
                 return b""
-            await self._more()
+            await self._more(seconds)
         pieces, size = self._pieces, self._size
         self._pieces, self._size = [], 0
         if size > _MOST_UNREAD:
             self._connection.resume()
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def _more(self) -> None:
-        self._waiter = asyncio.get_running_loop().create_future()
+    async def _more(self, seconds: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        if seconds is not None:
+            # One timer for the whole reply: each piece only moves the deadline.
+            self._deadline = loop.time() + seconds
+            if self._timer is None:
+                self._timer = loop.call_at(self._deadline, self._check_deadline)
         try:
             await self._waiter
         finally:
             self._waiter = None
+
+    def _check_deadline(self) -> None:
+        self._timer = None
+        if self._waiter is None or self._waiter.done():
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._deadline:
+            self._timer = loop.call_at(self._deadline, self._check_deadline)
+        else:
+            self._waiter.set_exception(TimeoutError())
 
     # --- What the connection says ---
 
