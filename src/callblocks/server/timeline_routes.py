@@ -222,7 +222,8 @@ def _newest(service: Service, name: str) -> list[Entry]:
 def _title(service: Service, name: str) -> str:
     """Return the title of the chat, or the name of the timeline if it has no prompt yet."""
     chats = (one for one in service.host.store.names() if one.name == name)
-    return next(map(service.known.title, chats), "") or name
+    service.labels.refresh()
+    return next(map(service.title, chats), "") or name
 
 
 async def verify_timeline(request: Request) -> Response:

@@ -26,6 +26,7 @@ __all__ = (
     "ARTIFACTS",
     "JOURNAL",
     "PAGES",
+    "SEARCH",
     "TIMELINES",
     "TIMELINE_CODES",
     "TURNS",
@@ -135,6 +136,7 @@ TIMELINE_CODES = {
 #     approvals.sqlite         questions to a person, and the answers
 #     journal.sqlite           changes that calls were about to make, and their outcomes
 #     pages                    cached web pages; may be deleted at any time
+#     search.sqlite            the index of what was said; may be deleted at any time
 #
 # Two timelines never share a folder of turns. No name has a `+`, and a password is not part of the
 # place, so that a new password changes nothing.
@@ -143,6 +145,7 @@ APPROVALS = "approvals.sqlite"
 ARTIFACTS = "artifacts"
 JOURNAL = "journal.sqlite"
 PAGES = "pages"
+SEARCH = "search.sqlite"
 TIMELINES = "timelines.sqlite"
 TURNS = "timelines"
 

@@ -7,12 +7,6 @@
 
 Of all that a client posts, its last message counts, and its answers to questions that wait. What
 was said before is on our timeline, whatever the client says it was.
-
-Every chat in one list: what it is about, and how it stands.
-
-    GET /api/chats
-
-A page asks for it again and again, so it reads next to nothing: see `known_chats`.
 """
 
 from __future__ import annotations
@@ -26,6 +20,8 @@ from starlette.responses import Response
 
 from callblocks.approvals.approval import BadApproval, HiddenCall
 from callblocks.server.approval_routes import AnswerBody, answer_book
+from callblocks.server.chats.chat_labels import LABELS
+from callblocks.server.chats.chat_list import Nothing
 from callblocks.server.chats.chats import RunningTurn, SaidAgain, said_again
 from callblocks.server.chats.known_chats import ChatStatus, LastTurn, standing
 from callblocks.server.chats.ui_events import client_of, ui_response
@@ -37,76 +33,25 @@ from callblocks.server.settings import SdkClient, SdkVersion
 from callblocks.session.event_gate import TurnLog
 from callblocks.session.model_choice import Attachment, Choice
 from callblocks.timeline.branches import Branch, Branches
-from callblocks.timeline.log.store import Summary, check_name
+from callblocks.timeline.log.store import check_name
 from callblocks.views.ui.ai_sdk.messages import turn_of_message, ui_messages
 from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
 
 __all__ = (
     "Answered",
     "ChatBody",
-    "ChatList",
     "ChatQuery",
-    "ChatSummary",
-    "Nothing",
     "Resumed",
     "ShownChat",
     "Stopped",
     "StreamQuery",
     "answer_questions",
-    "list_chats",
     "post_chat",
     "resume_chat",
     "show_chat",
     "stop_chat",
     "stream_chat",
 )
-
-
-class ChatSummary(msgspec.Struct, frozen=True):
-    """A chat in a list; `title` is how its first prompt begins, `waiting` counts its questions."""
-
-    id: str
-    is_running: bool
-    last: int
-    created: str
-    updated: str
-    title: str
-    status: ChatStatus
-    waiting: int
-
-
-class ChatList(msgspec.Struct, frozen=True):
-    """Chats, the one that was written last first."""
-
-    chats: list[ChatSummary]
-
-
-async def list_chats(request: Request) -> Response:
-    """Every chat, the latest first: its title, how it stands, and how many questions wait."""
-    service = service_of(request)
-
-    def read() -> list[ChatSummary]:
-        known = [one for one in service.host.store.names() if service.is_chat(one.name)]
-        known.sort(key=lambda one: one.updated, reverse=True)
-        return [_summary(service, one) for one in known]
-
-    return answer_json(ChatList(await service.read(read)))
-
-
-def _summary(service: Service, chat: Summary) -> ChatSummary:
-    running = service.chats.get(chat.name)
-    waiting = 0 if running is None else len(running.waiting)
-    status: ChatStatus = "waiting" if waiting else "running"
-    return ChatSummary(
-        id=chat.name,
-        is_running=running is not None,
-        last=chat.count,
-        created=chat.created,
-        updated=chat.updated,
-        title=service.known.title(chat),
-        status=service.known.status(chat) if running is None else status,
-        waiting=waiting,
-    )
 
 
 # --- Answers that come with a post, as AI SDK clients of version 6 and later send them ---
@@ -208,10 +153,6 @@ class ShownChat(msgspec.Struct, frozen=True):
     earlier: int
 
 
-class Nothing(msgspec.Struct, frozen=True):
-    """There is nothing to say."""
-
-
 class Stopped(msgspec.Struct, frozen=True):
     """The answer to a stop; `stopped` is false where no turn ran."""
 
@@ -233,6 +174,8 @@ async def post_chat(request: Request) -> Response:
     client_of(request)
     body = await read_body(request, ChatBody, service.settings)
     check_name(body.id)
+    if body.id == LABELS:
+        raise ApiFault("invalid_request", f"{LABELS} has the titles of chats; choose another name")
     service.slots.check()
     posted = read_posted({"id": body.id, "messages": body.messages})
     client = client_of(request, body.messages)

@@ -207,6 +207,14 @@ class Chats:
         self._begin(name, running, session.resume(tell=running.tell))
         return running
 
+    async def ended(self, name: str) -> None:
+        """Wait until no turn of a chat runs."""
+        running = self._running.get(name)
+        if running is not None:
+            async with aclosing(running.log.read(len(running.log.events))) as batches:
+                async for _ in batches:
+                    pass
+
     def stop(self, name: str) -> bool:
         """Stop the turn of a chat; whether there was one."""
         running = self._running.get(name)
