@@ -133,6 +133,14 @@ COMMANDS = {
         "List and test the models that you can talk with.",
     ),
     "convert": ("callblocks.cli.commands.convert", "Write a text in another dialect."),
+    "audit": (
+        "callblocks.cli.commands.bulk:audit",
+        "Count the calls and problems of many transcripts.",
+    ),
+    "stats": (
+        "callblocks.cli.commands.bulk:stats",
+        "Say what callblocks would have saved in logs.",
+    ),
     "workspace": (
         "callblocks.cli.commands.office",
         "Lay, show and connect mail, files, events and tasks.",
@@ -157,6 +165,8 @@ COMMANDS = {
 EXTRAS = {
     "run": "run",
     "tools": "run",
+    "audit": "run",
+    "stats": "run",
     "chat": "chat",
     "models list": "chat",
     "models test": "chat",
