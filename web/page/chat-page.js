@@ -7,6 +7,7 @@
  */
 
 import { setText } from "../src/dom.js";
+import { t } from "../src/words.js";
 import { answer, revoke, revokedIn, waitingIn } from "./answering.js";
 import { ApiError } from "./api.js";
 import { Banner } from "./banner.js";
@@ -20,6 +21,7 @@ import { firstPage } from "./first-page.js";
 import { FollowEnd } from "./follow-end.js";
 import { icon } from "./icons.js";
 import { Messages } from "./messages.js";
+import { Queue } from "./queue.js";
 import { preview } from "./preview.js";
 import { shownOf } from "./opened.js";
 import { resumeBar } from "./resume-bar.js";
@@ -32,8 +34,12 @@ const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** The page of one chat. */
 export class ChatPage {
-  /** @param {string} chat its id, "" for a new one */
-  constructor(chat) {
+  /**
+   * @param {string} chat its id, "" for a new one
+   * @param {string} [turn] what is shown first; "" for the end
+   */
+  constructor(chat, turn = "") {
+    this._turn = turn;
     this._isNew = chat === "";
     this._beganHere = this._isNew;
     this.chat = chat || newId();
@@ -53,15 +59,27 @@ export class ChatPage {
     this.messages = new Messages(byId("talk"), {
       keyOf: (message) => this.stream.keyOf(message),
       drawn: () => this.end.news(),
+      does: {
+        edit: (of, text) => void this._sayAgain({ text, edit: of }),
+        again: (of) => void this._sayAgain({ text: "", again: of }),
+        show: (of) => void this._act(() => this.stream.show(of)),
+        tell: (words) => setText(byId("status"), words),
+      },
       setup: (element) => {
         element.pictureHref = pictureOf;
       },
     });
     this.messages.setChat(this.chat);
+    this.stream.branch = turn;
+    this.queue = new Queue(byId("talk"), this.chat, {
+      edit: ({ text, files }) => this.composer.restore(text, files),
+      send: () => this._sendNext(),
+    });
     const below = /** @type {HTMLButtonElement} */ (byId("below"));
     this.end = new FollowEnd(below, [byId("talk"), byId("composer")], () => this.stream.messages.length > 0);
     this.composer = new Composer(/** @type {HTMLFormElement} */ (byId("composer")), chat, {
       send: (text, files) => this.say(text, files),
+      queue: (text, files) => this.queue.add({ text, files }),
       stop: () => this._act(() => this.stream.stop()),
     });
     this._unsent = new Unsent(this.composer);
@@ -102,10 +120,29 @@ export class ChatPage {
     if (this._isNew) this._becomeKnown(text);
     this._unsent.forget();
     this.end.go();
+    this.messages.goLast();
     const turn = this.stream.say({ text, files, choice: this.choosers.choice() });
     this.end.go();
     await turn;
-    this.shell?.list.refresh();
+    if (this.stream.ended === "answered") this._sendNext();
+  }
+
+  /** The message that waits longest, once nothing runs. */
+  _sendNext() {
+    if (this.stream.isLive) return;
+    const next = this.queue.take();
+    if (next) void this.say(next.text, next.files);
+  }
+
+  /**
+   * Another version of a message, or of its answer.
+   * @param {{text: string, edit?: string, again?: string}} said
+   */
+  async _sayAgain(said) {
+    if (this.stream.isLive) return this.composer.complain(t("A turn runs. Stop it first, or wait for its end; nothing was changed."));
+    this._unsent.forget();
+    await this.stream.say({ ...said, files: [], choice: this.choosers.choice() });
+    if (this.stream.ended === "answered") this._sendNext();
   }
 
   /**
@@ -124,6 +161,7 @@ export class ChatPage {
     this.header.setTitle(text);
     history.pushState(null, "", `/?chat=${this.chat}`);
     this.composer.setChat(this.chat);
+    this.queue.setChat(this.chat);
     this.shell?.setChat(this.chat);
     if (this.shell) this.shell.list.current = this.chat;
   }
@@ -136,7 +174,6 @@ export class ChatPage {
     const talk = byId("talk");
     talk.addEventListener("callblocks-answer", async (event) => {
       await answer(/** @type {CustomEvent} */ (event));
-      this.shell?.list.refresh();
     });
     talk.addEventListener("callblocks-revoke", (event) =>
       this._act(() => revoke(/** @type {CustomEvent} */ (event), this.messages)),
@@ -183,6 +220,11 @@ export class ChatPage {
 
   _showMessages() {
     this.messages.show(this.stream.messages, this.stream.live);
+    if (this._turn && this.stream.messages.length > 0) {
+      const turn = this._turn;
+      this._turn = "";
+      this.end.isThere = !this.messages.reveal(turn);
+    }
     this._unsent.compare(this.stream.messages);
     this._showFirst();
     this._stand();
@@ -211,7 +253,7 @@ export class ChatPage {
   _stand() {
     const { status, isLive, isKnown } = this.stream;
     this.composer?.setLive(isLive);
-    if (byId("actions").hidden && isKnown) this.shell?.list.refresh();
+    this.queue?.setLive(isLive);
     this.header.show(this.stream);
     this._tellWaiting();
     if (this._resume) this._resume.hidden = status !== "interrupted" || isLive;

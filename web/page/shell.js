@@ -8,6 +8,7 @@
  */
 
 import { h } from "../src/dom.js";
+import { t } from "../src/words.js";
 import { ChatList } from "./chat-list.js";
 import { icon } from "./icons.js";
 import { shortcuts } from "./shortcuts.js";
@@ -32,7 +33,7 @@ const KEYS = [
  */
 export function mountShell({ page, chat = "", keys = [], heard, reached }) {
   const side = /** @type {HTMLElement} */ (document.getElementById("side"));
-  const chats = h("nav", { "aria-label": "Chats" });
+  const chats = h("nav", { "aria-label": t("Chats") });
   side.replaceChildren(brand(), pages(page, chat), chats, foot());
   for (const menu of document.querySelectorAll(".menu")) if (!menu.hasChildNodes()) menu.append(icon("menu"));
   shortcuts([...KEYS, ...keys]);
@@ -54,7 +55,7 @@ function pages(page, chat) {
     row("/playground", "Playground", page === "playground"),
     row(timelineOf(chat), "Timeline", page === "timeline"),
   ];
-  return h("nav", { "aria-label": "Pages" }, h("ul", {}, ...rows));
+  return h("nav", { "aria-label": t("Pages") }, h("ul", {}, ...rows));
 }
 
 /**
@@ -65,7 +66,7 @@ function pages(page, chat) {
  */
 function row(href, words, isCurrent, more = null) {
   const props = { class: "row", href, "data-page": words.toLowerCase().replace(" ", "-"), "aria-current": isCurrent && "page" };
-  return h("li", {}, h("a", props, h("span", {}, words), more));
+  return h("li", {}, h("a", props, h("span", {}, t(words)), more));
 }
 
 /** @param {string} chat */

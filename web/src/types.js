@@ -102,7 +102,7 @@
 
 /** @typedef {{name: string, mime: string, url: string, size?: number, text?: string}} FileRef */
 
-/** @typedef {{kind: "prose", key: string, text: string, live: boolean, member?: string}} Prose */
+/** @typedef {{kind: "prose", key: string, text: string, live: boolean, kept?: boolean, member?: string}} Prose */
 /** @typedef {{kind: "thought", key: string, text: string, live: boolean, seconds?: number, member?: string}} Thought */
 /** @typedef {{kind: "batch", key: string, calls: Call[], failed: number, running: string, member?: string}} Batch */
 /** @typedef {{kind: "validation", key: string, text: string}} Validation */

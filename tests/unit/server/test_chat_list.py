@@ -206,7 +206,8 @@ def test_the_list_says_what_changes_while_it_is_followed(server: Running) -> Non
         server.say("Hello", "new")
         server.client.post("/api/chat/old/delete", json={})
         seen = [json.loads(line[5:]) for line in _data(lines, 2)]
-    assert {one.get("id") or one["gone"] for one in seen} == {"new", "old"}
+    said = {one["chat"]["id"] if one["type"] == "chat" else one["id"] for one in seen}
+    assert said == {"new", "old"}
 
 
 def _data(lines: Iterator[str], count: int) -> Iterator[str]:

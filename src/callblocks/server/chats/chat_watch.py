@@ -11,7 +11,7 @@ import msgspec
 from callblocks.core.errors import TimelineError
 from callblocks.server.chats.known_chats import ChatStatus
 
-__all__ = ("ChatSummary", "ChatWatch", "Gone", "Marked")
+__all__ = ("Changed", "ChatSummary", "ChatWatch", "Gone", "Marked")
 
 _EVERY = 1.0
 """Seconds between two looks at the store."""
@@ -33,10 +33,16 @@ class ChatSummary(msgspec.Struct, frozen=True):
     waiting: int
 
 
-class Gone(msgspec.Struct, frozen=True):
+class Changed(msgspec.Struct, frozen=True, tag="chat"):
+    """A chat whose entry in the list is another one now."""
+
+    chat: ChatSummary
+
+
+class Gone(msgspec.Struct, frozen=True, tag="gone"):
     """A chat that is no longer in the list."""
 
-    gone: str
+    id: str
 
 
 class Marked(NamedTuple):
@@ -64,10 +70,10 @@ class ChatWatch:
         self._moved = asyncio.Event()
         self._known: dict[str, object] = {}
         # The last change of each chat, with its number.
-        self._changes: dict[str, tuple[int, ChatSummary | Gone]] = {}
+        self._changes: dict[str, tuple[int, Changed | Gone]] = {}
         self._number = 0
 
-    async def follow(self) -> AsyncGenerator[Sequence[ChatSummary | Gone], None]:
+    async def follow(self) -> AsyncGenerator[Sequence[Changed | Gone], None]:
         """Yield what changes, from now on."""
         self._followers += 1
         try:
@@ -107,7 +113,7 @@ class ChatWatch:
         self._known = known
         self._number += 1
         for one in told:
-            self._changes[one.id] = self._number, one
+            self._changes[one.id] = self._number, Changed(one)
         for id in gone:
             self._changes[id] = self._number, Gone(id)
         self._moved.set()
