@@ -14,12 +14,14 @@ import { Banner } from "./banner.js";
 import { ChatHeader } from "./chat-header.js";
 import { ChatStream } from "./chat-stream.js";
 import { Choosers } from "./choosers.js";
+import { CALL_ACTIONS, cancelCall, copyAs } from "./call-doing.js";
 import { Composer } from "./composer.js";
 import { acceptFiles } from "./dropping.js";
 import { pictureOf, save } from "./files.js";
 import { firstPage } from "./first-page.js";
 import { FollowEnd } from "./follow-end.js";
 import { icon } from "./icons.js";
+import { turnOf } from "./message-foot.js";
 import { Messages } from "./messages.js";
 import { Queue } from "./queue.js";
 import { preview } from "./preview.js";
@@ -67,6 +69,7 @@ export class ChatPage {
       },
       setup: (element) => {
         element.pictureHref = pictureOf;
+        element.callActions = CALL_ACTIONS;
       },
     });
     this.messages.setChat(this.chat);
@@ -136,7 +139,7 @@ export class ChatPage {
 
   /**
    * Another version of a message, or of its answer.
-   * @param {{text: string, edit?: string, again?: string}} said
+   * @param {{text: string, edit?: string, again?: string, call?: {turn: string, call: string}}} said
    */
   async _sayAgain(said) {
     if (this.stream.isLive) return this.composer.complain(t("A turn runs. Stop it first, or wait for its end; nothing was changed."));
@@ -175,6 +178,11 @@ export class ChatPage {
     talk.addEventListener("callblocks-answer", async (event) => {
       await answer(/** @type {CustomEvent} */ (event));
     });
+    talk.addEventListener("callblocks-call", (event) => {
+      const { call, action } = /** @type {CustomEvent} */ (event).detail;
+      const { message } = /** @type {import("../src/call-blocks.js").CallBlocks} */ (event.target);
+      this._act(() => this._doWith(call, action, message ? turnOf(message) : ""));
+    });
     talk.addEventListener("callblocks-revoke", (event) =>
       this._act(() => revoke(/** @type {CustomEvent} */ (event), this.messages)),
     );
@@ -188,6 +196,18 @@ export class ChatPage {
       else preview(shown);
     });
     addEventListener("popstate", () => location.reload());
+  }
+
+  /**
+   * @param {import("../src/types.js").Call} call
+   * @param {string} action
+   * @param {string} turn
+   */
+  async _doWith(call, action, turn) {
+    if (action === "cancel") await cancelCall(this.chat, call);
+    else if (action === "copy-as") await copyAs(call);
+    else if (action === "timeline") location.assign(`/timeline?name=${encodeURIComponent(this.chat)}#${encodeURIComponent(`tc:${turn}.${call.id}.call`)}`);
+    else if (action === "again") await this._sayAgain({ text: `Run ${call.name} again, as you called it before, and go on with what it gives.`, call: { turn, call: call.id } });
   }
 
   _keys() {

@@ -17,6 +17,7 @@ import { ApiError, ask, getJson, post, postJson } from "./api.js";
  * @property {string} [edit]
  * @property {string} [again]
  * @property {string} [after]
+ * @property {{turn: string, call: string}} [call] which is made again
  */
 /** @typedef {{messages: Message[], last: number, status: Status, turn: string, branch: string}} ShownChat */
 
@@ -58,7 +59,8 @@ export async function streamOf(id, signal, after = "") {
  * @param {Said} said
  * @param {AbortSignal} signal
  */
-export function postSaid(id, prompt, { choice, edit, again, after }, signal) {
+export function postSaid(id, prompt, { choice, edit, again, after, call }, signal) {
+  if (call) return post(`/api/chat/${encodeURIComponent(id)}/again`, call, { headers: FORM, signal });
   const of = edit ? { messageId: `${edit}.user` } : again ? { messageId: again, trigger: "regenerate-message" } : after ? { after } : {};
   return post("/api/chat", { id, messages: [prompt], ...of, ...choice }, { headers: FORM, signal });
 }

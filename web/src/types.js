@@ -58,6 +58,7 @@
  * @property {any} [output]
  * @property {string} [error] why it failed, or was denied
  * @property {number} [startedAt] when it began, in milliseconds since 1970
+ * @property {number} [seconds] how long it took
  * @property {string} [progress] the last that a running call told
  * @property {string} [shown] a display text that came ready, instead of name and input
  * @property {string[]} [notices] what the runtime has to say about it

@@ -185,6 +185,10 @@ class Session:
         if self._run is not None:
             self._run.stop(STOPPED)
 
+    def cancel(self, call: str) -> bool:
+        """Cancel one call that runs, and let the turn go on; return whether it ran."""
+        return self._run is not None and self._run.cancel(call)
+
     def turn(
         self, prompt: str, attachments: Sequence[Attachment] = ()
     ) -> AsyncGenerator[TurnEvent, None]:
@@ -199,10 +203,12 @@ class Session:
         *,
         tell: Tell,
         branch: Branch | None = None,
+        calls: Sequence[Call] = (),
     ) -> TurnEnded:
         """One turn to its end; raises `TurnRunning` where one runs already, here or elsewhere.
 
-        With a `branch` it follows the turn that this names, else the last one.
+        With a `branch` it follows the turn that this names, else the last one. `calls` are run
+        before the model is asked, as if it had written them; they are judged like any other.
 
         The name of an attachment that no file can have is a `BadPath`. A prompt of nothing without
         any, and a choice of what is not here, is a `CallerError`. Then nothing was begun.
@@ -212,7 +218,8 @@ class Session:
             raise CallerError("the prompt is empty; say what to ask, or attach a file")
         files = named_apart(attachments)
         own = self._named(tell)
-        ended = await self._play(lambda: self._begin(prompt, files, choice, own, branch), own)
+        begun = lambda: self._begin(prompt, files, choice, own, branch, calls)  # noqa: E731
+        ended = await self._play(begun, own)
         assert ended is not None, "a turn that began has an end"
         return ended
 
@@ -246,6 +253,7 @@ class Session:
         choice: Choice,
         tell: Tell,
         branch: Branch | None,
+        calls: Sequence[Call],
     ) -> TurnEnded:
         try:
             failed = await run_blocking(lambda: self._take(prompt, files, choice, branch))
@@ -259,7 +267,7 @@ class Session:
         tell(TurnBegan(turn=turn))
         if failed is not None:
             return self._close(turn, failed, Usage())
-        return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell)
+        return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell, calls)
 
     def _take(
         self, prompt: str, files: Sequence[Attachment], choice: Choice, branch: Branch | None

@@ -292,6 +292,7 @@ class Team(Session):
         *,
         tell: Tell,
         branch: Branch | None = None,
+        calls: Sequence[Call] = (),
     ) -> TurnEnded:
         """One turn to its end; a file in the folder of the members is a `CallerError`.
 
@@ -305,7 +306,7 @@ class Team(Session):
             if _folder(file_path("turn", file.name)) == FOLDER:
                 words = f"{file.name}: what members say is in {FOLDER}/; give it another name"
                 raise CallerError(words)
-        return await super().run(prompt, attachments, choice, tell=tell)
+        return await super().run(prompt, attachments, choice, tell=tell, calls=calls)
 
     def settle(self) -> TurnEnded | None:
         """Mark a turn as interrupted whose program died, also those of the members."""

@@ -303,6 +303,10 @@ class TurnRun:
         if self._reading is not None:
             self._reading.cancel()
 
+    def cancel(self, call: str) -> bool:
+        """Cancel one call that runs; return whether it did."""
+        return self._turn.cancel(call)
+
     async def perform(self, left: Iterable[Call] = ()) -> Ending:
         """Go on until the turn is over; `left` are calls that a program before left to run."""
         timer = self._deadline()

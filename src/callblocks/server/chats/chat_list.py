@@ -88,10 +88,9 @@ async def follow_chats(request: Request) -> Response:
     service.slots.check()
 
     async def pieces() -> AsyncGenerator[bytes]:
-        yield comment("chats")
         async for changes in service.until_end(service.watch.follow()):
-            if changes:
-                yield b"".join(event_bytes(one) for one in changes)
+            # The first are none: from here on, each change is told.
+            yield b"".join(map(event_bytes, changes)) or comment("chats")
 
     return EventStream(pieces, service.settings, held=service.follower())
 

@@ -22,7 +22,7 @@ from callblocks.approvals.approval import BadApproval, HiddenCall
 from callblocks.server.approval_routes import AnswerBody, answer_book
 from callblocks.server.chats.chat_labels import LABELS
 from callblocks.server.chats.chat_list import Nothing
-from callblocks.server.chats.chats import RunningTurn, SaidAgain, said_again
+from callblocks.server.chats.chats import RunningTurn, SaidAgain, call_again, said_again
 from callblocks.server.chats.known_chats import ChatStatus, LastTurn, standing
 from callblocks.server.chats.ui_events import client_of, ui_response
 from callblocks.server.http.faults import ApiFault, answer_json
@@ -38,7 +38,9 @@ from callblocks.views.ui.ai_sdk.messages import turn_of_message, ui_messages
 from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
 
 __all__ = (
+    "AgainBody",
     "Answered",
+    "Cancelled",
     "ChatBody",
     "ChatQuery",
     "Resumed",
@@ -46,6 +48,8 @@ __all__ = (
     "Stopped",
     "StreamQuery",
     "answer_questions",
+    "cancel_call",
+    "make_again",
     "post_chat",
     "resume_chat",
     "show_chat",
@@ -244,6 +248,44 @@ async def stop_chat(request: Request) -> Response:
     await read_body(request, Nothing, service.settings)
     await service.existing(name)
     return answer_json(Stopped(name, service.chats.stop(name)))
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """The answer to a cancel; `cancelled` is false where the call did not run."""
+
+    call: str
+    cancelled: bool
+
+
+class AgainBody(msgspec.Struct, frozen=True):
+    """Which call is made again: its turn, and its id in it."""
+
+    turn: str
+    call: str
+
+
+async def cancel_call(request: Request) -> Response:
+    """Cancel one call that runs in a chat; the turn goes on without its result."""
+    service, name = service_of(request), request.path_params["id"]
+    await read_body(request, Nothing, service.settings)
+    await service.existing(name)
+    call = request.path_params["call"]
+    return answer_json(Cancelled(call, service.chats.cancel(name, call)))
+
+
+async def make_again(request: Request) -> Response:
+    """Make a call again, in a turn of its own: a new call, judged and asked about like others."""
+    service, name = service_of(request), request.path_params["id"]
+    body = await read_body(request, AgainBody, service.settings)
+    await service.existing_chat(name)
+    client, recorder = client_of(request), service.chats.session(name).recorder
+    call = await service.read(lambda: call_again(recorder, body.turn, body.call))
+    prompt = f"Run {call.name} again, as you called it before, and go on with what it gives."
+    user = client_name(request.scope)
+    running = service.chats.start(name, prompt, (), user=user, calls=(call,))
+    running.client = client
+    await running.begun()
+    return ui_response(service, running.log, running.turn, client)
 
 
 async def resume_chat(request: Request) -> Response:

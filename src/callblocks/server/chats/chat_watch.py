@@ -67,6 +67,7 @@ class ChatWatch:
         self._tell = tell
         self._followers = 0
         self._looking: asyncio.Task[None] | None = None
+        self._begun: asyncio.Future[None]
         self._moved = asyncio.Event()
         self._known: dict[str, object] = {}
         # The last change of each chat, with its number.
@@ -74,12 +75,14 @@ class ChatWatch:
         self._number = 0
 
     async def follow(self) -> AsyncGenerator[Sequence[Changed | Gone], None]:
-        """Yield what changes, from now on."""
+        """Yield what changes: first nothing, as soon as each change is noticed."""
         self._followers += 1
         try:
             if self._looking is None:
-                self._looking = asyncio.create_task(self._look_again())
-                self._known = {one.id: one.mark for one in await self._look_at()}
+                self._begun = asyncio.get_running_loop().create_future()
+                self._looking = asyncio.create_task(self._look_again(self._begun))
+            # Whoever comes while the first look is under way waits for it, too.
+            await asyncio.shield(self._begun)
             seen = self._number
             while True:
                 moved = self._moved
@@ -94,7 +97,13 @@ class ChatWatch:
                 self._looking = None
                 self._changes = {}
 
-    async def _look_again(self) -> None:
+    async def _look_again(self, begun: asyncio.Future[None]) -> None:
+        try:
+            self._known = {one.id: one.mark for one in await self._look_at()}
+        except Exception as error:
+            begun.set_exception(error)
+            return
+        begun.set_result(None)
         while True:
             await asyncio.sleep(_EVERY)
             try:

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from callblocks.approvals.question import BookAsker
+from callblocks.core.calls import Call
 from callblocks.core.errors import CallblocksError, CallerError
 from callblocks.core.events import (
     CallAnswered,
@@ -33,10 +34,11 @@ from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice
 from callblocks.session.session import Session
 from callblocks.session.team_events import replay_of
 from callblocks.timeline.branches import Branch
+from callblocks.timeline.codec.call_blocks import is_whole, params_of
 from callblocks.timeline.recorder import Recorder
 from callblocks.views.replay import Replay
 
-__all__ = ("Chats", "RunningTurn", "SaidAgain", "said_again")
+__all__ = ("Chats", "RunningTurn", "SaidAgain", "call_again", "said_again")
 
 # --- A turn under way, for all its followers: its log, its number and its questions ---
 
@@ -142,6 +144,17 @@ def said_again(recorder: Recorder, turn: str, *, again: bool) -> SaidAgain:
     return SaidAgain(branch, prompt.block.text or "", kept)
 
 
+def call_again(recorder: Recorder, turn: str, id: str) -> Call:
+    """Return a call of a turn as it was written; a call that is not whole is not made again."""
+    with recorder.lock:
+        blocks = [one.block for one in recorder.state.at(f"tc:{turn}.{id}.call")]
+    if not blocks:
+        raise CallerError(f"this chat has no call {brief(id)} in {brief(turn)}: load it again")
+    if not is_whole(blocks[0]):
+        raise CallerError("a part of this call is covered or was left out: ask the model for it")
+    return Call(id=id, name=blocks[0].tool_id, input=params_of(blocks[0]))
+
+
 # --- The turns that run, by the chat they belong to: one at a time in each ---
 
 _LAST_SECONDS = 5.0
@@ -184,13 +197,16 @@ class Chats:
         choice: Choice = NO_CHOICE,
         user: str = "",
         branch: Branch | None = None,
+        calls: Sequence[Call] = (),
     ) -> RunningTurn:
         """Begin a turn of a user; one that runs is a `turn_running` fault."""
         self._check_free(name)
         session = self.session(name)
         session.user = user
         running = RunningTurn(session, self._metrics.count)
-        turn = session.run(prompt, attachments, choice, tell=running.tell, branch=branch)
+        turn = session.run(
+            prompt, attachments, choice, tell=running.tell, branch=branch, calls=calls
+        )
         self._begin(name, running, turn)
         return running
 
@@ -214,6 +230,11 @@ class Chats:
             async with aclosing(running.log.read(len(running.log.events))) as batches:
                 async for _ in batches:
                     pass
+
+    def cancel(self, name: str, call: str) -> bool:
+        """Cancel one call of the turn of a chat; return whether it ran."""
+        running = self._running.get(name)
+        return running is not None and running.session.cancel(call)
 
     def stop(self, name: str) -> bool:
         """Stop the turn of a chat; whether there was one."""

@@ -8,7 +8,7 @@ The message of the turn that runs is left out: its stream brings all of it, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -200,8 +200,10 @@ def ui_messages(
         replies = _reply(turn, events, version)
         if branches is not None and turn in branches:
             facts = {**_facts(of_turn), **_versions(branches.answers(turn))}
+            took = _took(of_turn)
             for message in replies:
                 message["metadata"] = {**message.get("metadata", {}), **facts}
+                _note_seconds(message["parts"], took)
         found += replies
     return found
 
@@ -225,6 +227,27 @@ def _facts(entries: Sequence[Entry]) -> dict[str, Any]:
             if isinstance(said := entry.block.meta.get(name), str) and said:
                 facts[name] = said
     return facts
+
+
+def _took(entries: Sequence[Entry]) -> dict[str, float]:
+    """Return how long each call took, from its block, or the answer of a person, to its result."""
+    began: dict[str, str] = {}
+    took: dict[str, float] = {}
+    for entry in entries:
+        block = entry.block
+        if block.type in ("react.tool.call", "timeline.approval"):
+            began[block.call_id] = block.ts
+        elif block.type == "react.tool.result" and block.call_id in began:
+            took.setdefault(block.call_id, _seconds(began[block.call_id], block.ts))
+    return took
+
+
+def _note_seconds(parts: Sequence[dict[str, Any]], took: Mapping[str, float]) -> None:
+    for part in parts:
+        if part["type"] == "dynamic-tool" and part["toolCallId"] in took:
+            known = part.get("callProviderMetadata", {})
+            own = {**known.get("callblocks", {}), "seconds": took[part["toolCallId"]]}
+            part["callProviderMetadata"] = {**known, "callblocks": own}
 
 
 def _seconds(begin: str, end: str) -> float:
