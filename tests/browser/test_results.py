@@ -91,7 +91,8 @@ def test_a_call_is_copied_and_cancelled_by_the_page(stage: Stage) -> None:
     stage.element.evaluate("(node) => { node.callActions = ['copy', 'cancel', 'again']; }")
     script = """(node) => {
       window.asked = [];
-      node.addEventListener("callblocks-call", ({ detail }) => window.asked.push([detail.action, detail.call.id]));
+      const note = ({ detail }) => window.asked.push([detail.action, detail.call.id]);
+      node.addEventListener("callblocks-call", note);
     }"""
     stage.element.evaluate(script)
     failed = call("3", None, state="output-error", errorText="exit_1: no")
