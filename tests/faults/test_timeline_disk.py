@@ -21,11 +21,11 @@ from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
 from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import RunLimits
-from callblocks.server.http.health_check import HealthCheck
+from callblocks.server.http.monitoring import HealthCheck
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Store
-from callblocks.timeline.log.verify import artifact_of, verify
+from callblocks.timeline.log.transfer import artifact_of, verify
 from callblocks.tools.declare import tool
 from support.postgres import connect, fresh_database, server_address
 from support.recorded_sessions import a_session
@@ -281,14 +281,14 @@ def test_a_check_of_health_that_hangs_is_a_store_that_does_not_answer(disk: Path
             check = HealthCheck(host, lambda: now, patience=0.01)
             found = [await check.state()]
             now = 2.0
-            with patch.object(host.store, "head", lambda name: go_on.wait(60)):
+            with patch.object(host.store, "head", lambda name: go_on.wait(120)):
                 found.append(await check.state())
                 now = 13.0
                 found.append(await check.state())
                 go_on.set()
             hung = HealthCheck(host, lambda: now, stuck=0.0)
             go_on.clear()
-            with patch.object(host.store, "head", lambda name: go_on.wait(60)):
+            with patch.object(host.store, "head", lambda name: go_on.wait(120)):
                 found.append(await hung.state())
                 go_on.set()
             check.close()

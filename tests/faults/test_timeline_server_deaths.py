@@ -16,7 +16,7 @@ from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Store
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from support.postgres import connect, fresh_database, start_server
 from support.stores import block
 
@@ -87,7 +87,7 @@ def kill_server(server: Any) -> None:
     processes = [postmaster, *postmaster.children(recursive=True)]
     for process in processes:
         os.kill(process.pid, signal.SIGKILL)
-    psutil.wait_procs(processes, timeout=30)
+    psutil.wait_procs(processes, timeout=120)
 
 
 def test_a_server_that_is_killed_keeps_what_was_acknowledged(own_server: Any) -> None:

@@ -24,7 +24,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from callblocks.core.events import TurnEvent
-from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
+from callblocks.views.ui.ai_sdk.messages import PostedAnswer, read_posted
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version
 
@@ -90,7 +90,7 @@ class AiClient:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=120)
 
     def perform(self, **asked: Any) -> Told:
         """Send a message or resume; see `client.mjs` for what may be asked."""

@@ -32,7 +32,7 @@ from callblocks.timeline.artifacts import artifacts as kept_files
 from callblocks.timeline.log import postgres_store, sqlite_store
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Store
-from callblocks.timeline.log.verify import artifact_of
+from callblocks.timeline.log.transfer import artifact_of
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool
@@ -78,7 +78,7 @@ COMMIT_POINTS: tuple[Point, ...] = ("before the commit", "after the commit")
 FILE_POINTS: tuple[Point, ...] = ("in a write of the log", "in a checkpoint")
 """Only a store in a file has these; the limit on file sizes kills."""
 
-_SECONDS = 60
+_SECONDS = 120
 """One that does not die by then never came to its point, and dies in another way."""
 
 Acknowledge: TypeAlias = Callable[[list[Entry]], None]

@@ -117,7 +117,7 @@ COMMANDS = {
         "Find the calls in a text, and what is wrong with them.",
     ),
     "show": (
-        "callblocks.cli.commands.show",
+        "callblocks.cli.commands.parse:show",
         "Show a text as a chat: prose, and calls with results.",
     ),
     "run": ("callblocks.cli.commands.run", "Run the calls in a text, as far as a policy allows."),
@@ -146,6 +146,7 @@ COMMANDS = {
         "Lay, show and connect mail, files, events and tasks.",
     ),
     "tools": ("callblocks.cli.commands.tools", "List the tools, or print all about one."),
+    "mcp": ("callblocks.cli.commands.mcp", "Add, list and test MCP servers, or be one."),
     "policy": (
         "callblocks.cli.commands.policy",
         "Check a policy file, or print one to begin with.",
@@ -173,6 +174,7 @@ EXTRAS = {
     "serve": "server",
     "proxy": "server",
     "demo": "office,server",
+    "mcp": "mcp",
     "workspace": "office",
     "workspace connect": "google",
     "workspace forget": "google",

@@ -10,7 +10,7 @@ States
     block    One reader consumes the block up to its end, or refuses. A refusal restores the
              scanner to the start of the block, and the next reader is asked. If all refuse, one
              character becomes prose and the loop is in `prose` again.
-    parked   `Stage.search` is set. The suspended reader waits for a marker and needs no other
+    parked   `Stage.parked` is set. The suspended reader waits for a marker and needs no other
              text, so `feed` emits whole pieces without resuming it (see `Stage.settle`).
 
 Invariants
@@ -46,7 +46,7 @@ from callblocks.parsing.engine.openers import (
     closers_of,
     read_strays,
 )
-from callblocks.parsing.engine.parse_state import Attempt, Hit, ParseState, Reading, end_of
+from callblocks.parsing.engine.parse_state import Attempt, Hit, ParseState, Reading
 from callblocks.parsing.engine.quotations import is_quoted
 from callblocks.parsing.engine.unread import UNREAD, ProseLog, find_unread
 from callblocks.parsing.fallbacks import Fallback
@@ -109,40 +109,52 @@ class Engine(ParseState):
 
     def feed(self, piece: str) -> list[Event]:
         """Take more text; return the events that are certain now."""
-        search = self.search
-        if search is None:
-            return self._feed_reader(piece)
-        # Fast path, which most pieces take: a reader is parked (see `Stage.settle`), and one search
+        # Most pieces come while a reader is parked (see `ParseState.settle`), and one search
         # decides. Three cases:
         #   no hit               the whole piece is free text: emit it and stay parked;
         #   hit, lastindex set   a marker is complete: resume the reader with that hit;
         #   hit, no lastindex    the piece stops inside a possible marker: emit the text before it,
         #                        and hold the rest back until the next piece decides.
-        # A piece is type-checked only where the search did not do it (`search` raises TypeError).
-        text = piece
-        try:
-            if self.held:
-                text, self.held = self.held + piece, ""
-            hit = search(text)
-        except TypeError:
-            raise NotText(piece) from None
-        if hit is not None:
-            if hit.lastindex:
-                return self._advance(text, hit)
-            start = hit.start()
-            if not start and text:
-                self.held = text
-                return []
-            text, self.held = text[:start], text[start:]
-        if not text:
-            if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
-                raise NotText(piece)
-            return []
-        if self.quotes:
-            self.passed.append(text)
-        keep, speak = self.keep, self.speak
-        if keep is not None:
-            keep(text)
+        # `fast` has what the first case needs, if nothing is held back. A piece is type-checked
+        # only where the search did not do it (`search` raises TypeError).
+        fast, text = self.fast, piece
+        if fast is not None:
+            search, keep, speak = fast
+            try:
+                hit = search(piece)
+            except TypeError:
+                raise NotText(piece) from None
+            if hit is None and piece:
+                keep(piece)
+                if speak is None:
+                    self.scan.base += len(piece)
+                    return []
+                start = self.said
+                self.said = end = start + len(piece)
+                return [speak(piece, (start, end))]
+        else:
+            if self.parked is None:
+                return self._feed_reader(piece)
+            try:
+                if self.held:
+                    text = self.held + piece
+                hit = self.parked[0](text)
+            except TypeError:
+                raise NotText(piece) from None
+        if hit is None:
+            self.held, self.fast = "", self.parked
+            return self._pass(text) if text else self._check_empty(piece)
+        if hit.lastindex:
+            return self._advance(text, hit)
+        start, self.fast = hit.start(), None
+        self.held = text[start:]
+        return self._pass(text[:start]) if start else []
+
+    def _pass(self, text: str) -> list[Event]:
+        """Emit free text for the parked reader."""
+        assert self.parked is not None
+        _, keep, speak = self.parked
+        keep(text)
         if speak is None:
             self.scan.base += len(text)
             return []
@@ -150,12 +162,17 @@ class Engine(ParseState):
         self.said = end = start + len(text)
         return [speak(text, (start, end))]
 
+    def _check_empty(self, piece: str) -> list[Event]:
+        if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+            raise NotText(piece)
+        return []
+
     def close(self) -> list[Event]:
         """End the text; return the events that were pending."""
         if self.scan.closed:
             raise ParserClosed("close() after close(): a new text needs a new parser")
         self.scan.closed = True
-        self._advance(self.scan.text if self.search is None else self.held)
+        self._advance(self.scan.text if self.parked is None else self.held)
         log, self.prose_log = self.prose_log, None
         if log is not None:
             self._report_unread(log)
@@ -216,12 +233,12 @@ class Engine(ParseState):
         scan = self.scan
         # While a reader was parked, pieces bypassed the scanner. Bring its offset and its
         # lookbehind up to date before the reader sees it again.
-        if self.search is not None:
+        if self.parked is not None:
             if self.quotes:
-                scan.tail = end_of(reversed(self.passed))
-            if self.speak is not None:
+                scan.tail = self.sight()
+            if self.parked[2] is not None:
                 scan.base = self.said
-        scan.text, self.search, self.hit = text, None, hit
+        scan.text, self.parked, self.fast, self.hit = text, None, None, hit
         self.out = []
         next(self._loop, None)
         return self.out
@@ -239,8 +256,9 @@ class Engine(ParseState):
         # Ask the readers that own an opener at this offset, in order, until one accepts. `start`,
         # `fresh` and `before` are all that a rewind needs, so they are saved before any reader
         # consumes text. `beginning` only narrows the candidates; `scan.match` decides.
-        scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
-        before, unlikely, longest = scan.before, None, ""
+        scan = self.scan
+        start, fresh = scan.base + scan.pos, scan.fresh
+        before, unlikely, longest = scan.before if scan.looks_back else "", None, ""
         quoted = self.quotes and (yield from is_quoted(self, before))
         beginning = scan.text[scan.pos : scan.pos + BEGINNING]
         for reader, markers in openers.at(beginning, fresh, quoted=quoted):

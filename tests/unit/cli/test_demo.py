@@ -23,7 +23,7 @@ from callblocks.cli.chat.chat_setup import OFFICE_SCRIPTS
 from callblocks.cli.chat.demo_folder import DemoPlace
 from callblocks.cli.commands import demo
 from callblocks.guard.files.root import Root
-from callblocks.models.script import ScriptFolder
+from callblocks.models.scripted import ScriptFolder
 from callblocks.parser import parse
 from callblocks.toolkits.standard import standard_tools
 from support.chat_server import chunks, client_of, lines, posted, said
@@ -88,7 +88,7 @@ def test_it_serves_the_page_works_on_the_sample_asks_and_ends_quietly(tmp_path: 
             list(chunk)
         assert "04:45" in (place.workspace / "plan.md").read_text("utf-8")
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=120)
     assert process.returncode == 0
     assert errors == ""
     assert str(place.workspace) in told

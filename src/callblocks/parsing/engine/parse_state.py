@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Generator, Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from callblocks.core.calls import Span
 from callblocks.core.events import Event, Reasoning, Text
@@ -140,21 +141,13 @@ class Scanner:
         self.text = self.text[self.pos :] + piece
         self.pos = 0
 
-    def drain(self) -> str:
-        """Empty the buffer, and return the pending text; the offset does not change."""
-        if self.looks_back:
-            self.tail = self.before
-        pos = self.pos
-        text = self.text[pos:]
-        self.base += pos
-        self.text, self.pos = "", 0
-        return text
-
     def find(self, markers: Markers) -> tuple[int, re.Match[str] | None]:
         """Return the position where the free text ends, and the marker there if it is certain.
 
         Without a certain marker, the text from that position on may be the beginning of one.
         """
+        if self.pos == len(self.text):
+            return self.pos, None
         # A line marker at a fresh position has no newline before it, so the usual patterns cannot
         # find it. It is tried first: it begins at `pos`, before anything that a search can find.
         hit = self._match_fresh(markers) if self.fresh else None
@@ -261,22 +254,22 @@ class ParseState:
         "attempts",
         "call_dialects",
         "calls",
+        "fast",
         "fence",
         "held",
         "hit",
         "ids",
-        "keep",
         "limits",
         "out",
+        "parked",
         "passed",
         "prose_log",
         "quotes",
         "ready",
         "said",
         "scan",
-        "search",
+        "since",
         "solid",
-        "speak",
         "strict",
         "tool_names",
         "tools",
@@ -307,16 +300,17 @@ class ParseState:
         # For each closing tag, the offset behind which it does not occur. It is filled only when
         # the text is over, and saves one search to the end per unclosed value.
         self.unclosed: dict[str, int] = {}
-        # Set while a reader is parked: the search that wakes it, the constructor of the events
-        # that free text becomes, and a callback that keeps the text. `held` is the end of the last
-        # piece, which may be the beginning of a marker.
-        self.search: Search | None = None
-        self.speak: Speak | None = None
-        self.keep: Keep | None = None
+        # Set while a reader is parked: the search that wakes it, a callback that keeps the free
+        # text, and the constructor of the events that this becomes. `held` is the end of the last
+        # piece, which may be the beginning of a marker; `fast` is `parked` if nothing is held.
+        self.parked: tuple[Search, Keep, Speak | None] | None = None
+        self.fast: tuple[Search, Keep, Speak | None] | None = None
         self.held = ""
-        # The last texts that were emitted while parked: at least `SIGHT` characters, because no
-        # text but the first is empty.
+        # The last texts that nobody else keeps: at least `SIGHT` characters, because no text but
+        # the first is empty. `since` tells where the texts are that passed the parked reader, for
+        # the lookbehind: a list, and the number of those before.
         self.passed: deque[str] = deque(maxlen=SIGHT + 1)
+        self.since: tuple[Sequence[str], int] = (), 0
         # The match that resumed a parked reader; None where the end of the text did.
         self.hit: Hit | None = None
 
@@ -352,13 +346,19 @@ class ParseState:
         while True:
             end, hit = scan.find(markers) if hit is None else (hit.start(), hit)
             if end > scan.pos:
-                self._release(scan.take(end), speak, keep)
+                text = scan.take(end)
+                if keep:
+                    keep(text)
+                if speak:
+                    self.solid = self.solid or not text.isspace()
+                    self.say(speak(text, (self.said, self.said + len(text))))
             if hit:
                 return hit.end()
             if scan.closed:
                 return None
             if (self.solid or speak is not Text) and not scan.fresh:
-                self.settle(markers.growing.search, speak, self._logging(speak, keep))
+                kept = keep if self.prose_log is None else self._logging(speak, keep)
+                self.settle(markers.growing.search, speak, kept)
                 yield
                 hit = self.hit
             else:
@@ -373,19 +373,37 @@ class ParseState:
 
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Park the reader: until `search` matches, `feed` handles text without resuming it."""
-        self.held = self.scan.drain()
+        scan, pos = self.scan, self.scan.pos
         if self.quotes:
+            scan.tail = scan.before
+        if keep is None:
             self.passed.clear()
-            self.passed.append(self.scan.tail)
-        self.search, self.speak, self.keep = search, speak, keep
+            keep = self.passed.append
+        elif self.quotes and not isinstance(getattr(keep, "__self__", None), list):
+            self.passed.clear()
+            keep = _both(keep, self.passed.append)
+        if self.quotes:
+            parts = cast("Sequence[str]", getattr(keep, "__self__", self.passed))
+            self.since = parts, len(parts)
+        self.held = scan.text[pos:]
+        scan.base += pos
+        scan.text, scan.pos = "", 0
+        self.parked = search, keep, speak
+        self.fast = None if self.held else self.parked
+
+    def sight(self) -> str:
+        """Return the lookbehind behind the texts that passed the parked reader."""
+        parts, first = self.since
+        seen = end_of(islice(reversed(parts), len(parts) - first))
+        return seen if len(seen) == SIGHT else (self.scan.tail + seen)[-SIGHT:]
 
     def hurry(self, search: Search) -> None:
         """Replace the search of a parked reader with one that is faster for the text to come."""
-        self.search = search
+        assert self.parked is not None
+        _, keep, speak = self.parked
+        self.parked = search, keep, speak
+        self.fast = self.fast and self.parked
 
-    def _release(self, text: str, speak: Speak | None, keep: Keep | None) -> None:
-        if keep:
-            keep(text)
-        if speak:
-            self.solid = self.solid or not text.isspace()
-            self.say(speak(text, (self.said, self.said + len(text))))
+
+def _both(one: Keep, other: Keep) -> Keep:
+    return lambda text: (one(text), other(text))

@@ -34,8 +34,12 @@ from callblocks.session.event_gate import TurnLog
 from callblocks.session.model_choice import Attachment, Choice
 from callblocks.timeline.branches import Branch, Branches
 from callblocks.timeline.log.store import check_name
-from callblocks.views.ui.ai_sdk.messages import turn_of_message, ui_messages
-from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
+from callblocks.views.ui.ai_sdk.messages import (
+    PostedAnswer,
+    read_posted,
+    turn_of_message,
+    ui_messages,
+)
 
 __all__ = (
     "AgainBody",

@@ -20,7 +20,7 @@ from callblocks.core.errors import NotABlock, TimelineError
 from callblocks.timeline.log import log
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import MAX_APPEND, MAX_BLOCK, Head, Store, genesis
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from callblocks.timeline.timeline import Timeline
 from support.stores import KINDS, block, fresh_address
 
@@ -310,7 +310,7 @@ def test_two_processes_that_write_and_one_that_reads_see_one_chain(
                 store.append("talk", [block(f"c.{at}")])
             return await follower
 
-        seen = asyncio.run(asyncio.wait_for(watch(), 60))
+        seen = asyncio.run(asyncio.wait_for(watch(), 120))
     assert first.returncode == second.returncode == 0
     assert seen == list(store.entries("talk"))
     assert verify(store, "talk") == []
@@ -330,7 +330,7 @@ async def take(entries: AsyncGenerator[Entry, None], number: int) -> list[Entry]
 
 
 def run(main: Coroutine[None, None, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def test_a_follower_gets_what_is_there_and_then_what_comes(store: Store) -> None:
