@@ -93,9 +93,22 @@ from callblocks.server.info_routes import (
     show_tool,
 )
 from callblocks.server.openapi import Endpoint, openapi_document
-from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
+from callblocks.server.pages import (
+    send_file,
+    show_inspector,
+    show_page,
+    show_playground,
+    show_settings,
+)
 from callblocks.server.service import Service
 from callblocks.server.settings import ServerSettings
+from callblocks.server.settings_routes import (
+    ModelTest,
+    TestBody,
+    ToolVerdicts,
+    show_verdicts,
+    test_model,
+)
 from callblocks.server.timeline_routes import (
     JSON_LINES,
     AfterQuery,
@@ -326,6 +339,7 @@ ENDPOINTS = (
         method="GET", path="/playground", handler=show_playground, gives=_HTML, also=(304, 500)
     ),
     Endpoint(method="GET", path="/timeline", handler=show_inspector, gives=_HTML, also=(304, 500)),
+    Endpoint(method="GET", path="/settings", handler=show_settings, gives=_HTML, also=(304, 500)),
     Endpoint(
         method="GET",
         path="/web/{path}",
@@ -521,6 +535,20 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(method="GET", path="/api/tools", handler=list_tools, gives=ToolList),
+    Endpoint(
+        method="GET",
+        path="/api/tools/verdicts",
+        handler=show_verdicts,
+        gives=ToolVerdicts,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/models/test",
+        handler=test_model,
+        body=TestBody,
+        gives=ModelTest,
+        faults=(*_BODY, "too_busy"),
+    ),
     Endpoint(
         method="GET",
         path="/api/tools/{name}",
