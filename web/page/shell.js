@@ -14,7 +14,7 @@ import { icon } from "./icons.js";
 import { shortcuts } from "./shortcuts.js";
 import { themeButton } from "./theme-button.js";
 
-/** @typedef {"chat" | "playground" | "timeline"} PageName */
+/** @typedef {"chat" | "playground" | "timeline" | "settings"} PageName */
 
 const KEYS = [
   { key: "n", words: "New chat", run: () => location.assign("/") },
@@ -54,6 +54,7 @@ function pages(page, chat) {
     row("/", "New chat", page === "chat" && !chat, h("kbd", { class: "wide" }, "N")),
     row("/playground", "Playground", page === "playground"),
     row(timelineOf(chat), "Timeline", page === "timeline"),
+    row("/settings", "Settings", page === "settings"),
   ];
   return h("nav", { "aria-label": t("Pages") }, h("ul", {}, ...rows));
 }

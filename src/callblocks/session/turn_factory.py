@@ -116,12 +116,13 @@ class TurnFactory:
         views = partial(self._view, offered.model, tools)
         hidden = self._branch(turn)
         talk = Talk(recorder.timeline, views, speaker.spoken, turn, before, hidden)
+        runtime = self._runtime(tools, tell, turn, key)
         return TurnRun(
             Turn(key, tainted=tainted, user=self.user),
             talk,
             speaker,
-            self._runtime(tools, tell, turn, key),
-            TurnWriting(recorder, turn, tell, tools, offered.model.name),
+            runtime,
+            TurnWriting(recorder, turn, tell, runtime.check, offered.model.name),
             settings,
             tell,
             self.desk.budgets and self.desk.budgets.streams,
