@@ -42,7 +42,7 @@ export class ChatSearch {
     const asked = (this._asked += 1);
     if (!words) return this._show(null);
     try {
-      const { hits } = await getJson(`/api/chats/search?q=${encodeURIComponent(words)}`);
+      const { hits } = await getJson(`/api/chats/search?limit=20&q=${encodeURIComponent(words)}`);
       if (asked === this._asked) this._show(hits);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

@@ -156,18 +156,25 @@ def _one_each(rows: Iterable[tuple[Any, ...]], limit: int) -> list[Hit]:
 
 # --- SQLite: a file with a table of FTS5 ---
 
-_VERSION = 1
+# A row of the words has the number of its timeline, and then its own, as its key: FTS5 finds rows
+# by their keys and their words, and by nothing else.
+_VERSION = 2
+_BITS = 40
 _TABLES = f"""
-create table known (name text primary key, created text not null, count integer not null);
+create table known (
+    id integer primary key, name text not null unique, created text not null, count integer not null
+);
 create virtual table said using fts5(
-    name unindexed, seq unindexed, turn unindexed, who unindexed, text,
+    name unindexed, turn unindexed, who unindexed, text,
     tokenize = "unicode61 remove_diacritics 2", prefix = '2 3'
 );
 pragma user_version = {_VERSION};
 """
-_FIND = """
-select name, seq, turn, who, snippet(said, 4, char(2), char(3), '…', 16)
-from said where said match ? order by rank limit ?
+_BEST = "select rowid, name from said where said match ? order by rank limit ?"
+# An excerpt is made of the best row of each timeline alone: that is what takes time.
+_EXCERPT = f"""
+select name, rowid & {(1 << _BITS) - 1}, turn, who, snippet(said, 3, char(2), char(3), '…', 16)
+from said where said match ? and rowid = ?
 """
 
 
@@ -190,7 +197,13 @@ class SqliteSearch(_Index):
             return []
         match = " ".join(f'"{word}"' for word in words) + "*"
         with self._lock:
-            return _one_each(self._connection.execute(_FIND, (match, limit * _PER_TIMELINE)), limit)
+            rows = self._connection.execute(_BEST, (match, limit * _PER_TIMELINE))
+            best: dict[str, int] = {}
+            for key, name in rows:
+                best.setdefault(name, key)
+            some = list(best.values())[:limit]
+            found = [self._connection.execute(_EXCERPT, (match, key)).fetchone() for key in some]
+        return [Hit(*row) for row in found]
 
     def close(self) -> None:
         """Close the file."""
@@ -219,21 +232,22 @@ class SqliteSearch(_Index):
         return {name: (count, created) for name, count, created in rows}
 
     def _forget(self, name: str) -> None:
-        self._connection.execute("delete from said where name = ?", (name,))
+        (id,) = self._connection.execute("select id from known where name = ?", (name,)).fetchone()
+        keys = (id << _BITS, (id + 1) << _BITS)
+        self._connection.execute("delete from said where rowid >= ? and rowid < ?", keys)
+        self._connection.execute("delete from known where id = ?", (id,))
 
     def _add(self, timeline: Summary, last: int, said: list[tuple[int, str, str, str]]) -> None:
         name = timeline.name
-        # Another process may have read the same blocks.
-        first = said[0][0] if said else 0
-        if said:
-            self._connection.execute("delete from said where name = ? and seq >= ?", (name, first))
-        self._connection.executemany(
-            "insert into said (name, seq, turn, who, text) values (?, ?, ?, ?, ?)",
-            [(name, *one) for one in said],
-        )
-        self._connection.execute(
-            "insert or replace into known (name, created, count) values (?, ?, ?)",
+        (id,) = self._connection.execute(
+            "insert into known (name, created, count) values (?, ?, ?)"
+            " on conflict (name) do update set count = max(count, excluded.count) returning id",
             (name, timeline.created, last),
+        ).fetchone()
+        # Another process may have read the same blocks: they replace each other.
+        self._connection.executemany(
+            "insert or replace into said (rowid, name, turn, who, text) values (?, ?, ?, ?, ?)",
+            [((id << _BITS) + seq, name, *more) for seq, *more in said],
         )
 
     def _commit(self) -> None:

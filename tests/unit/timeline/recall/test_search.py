@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Store
+from callblocks.timeline.log.store import Store, Summary
 from callblocks.timeline.recall.search import BEGIN, END, Search, open_search
 from support.stores import KINDS, block, fresh_address
 
@@ -75,3 +75,14 @@ def test_a_file_that_is_no_index_is_made_anew(tmp_path: Path) -> None:
             assert _names((store, index), "apples") == ["a"]
         with open_search(str(tmp_path / "timeline.sqlite"), file) as index:
             assert index.find("apples", 1)[0].name == "a"
+
+
+def test_a_timeline_that_is_begun_anew_is_read_anew(both: tuple[Store, Search]) -> None:
+    store, index = both
+    store.append("a", [block("apples"), block("pears")])
+    assert _names(both, "pears") == ["a"]
+    (known,) = store.names()
+    store.append("b", [block("plums")])
+    anew = Summary("a", 1, "", "another time", known.updated)
+    index.update(store, [anew])
+    assert [hit.seq for hit in index.find("apples", 5)] == [1]
