@@ -193,7 +193,8 @@ def _verdict(setups: Sequence[SetupReport]) -> list[str]:
         if one not in near:
             mean, low, high = difference(best.tasks, one.tasks, len(measured) - 1)
             said.append(
-                f"{one.name} is worse: {mean:.0%} fewer right, between {low:.0%} and {high:.0%}."
+                f"{one.name} is worse, by {mean * 100:.0f} points (95 %: {low * 100:.0f} to "
+                f"{high * 100:.0f})."
             )
     for one in setups:
         other = {state: n for state, n in one.states.items() if state not in ("right", "wrong")}
