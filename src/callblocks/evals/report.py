@@ -183,6 +183,8 @@ def _verdict(setups: Sequence[SetupReport]) -> list[str]:
     else:
         words = f"{best.name} is right in {_percent(best.right)} of the trials."
     said, near = [words], _near(measured)
+    if not any(one.calls for one in measured):
+        said.append("The model made no call in any setup: what is right are tasks that need none.")
     if near:
         names = ", ".join(f"{one.name} ({_percent(one.right)})" for one in near)
         said.append(
