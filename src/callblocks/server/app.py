@@ -26,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uvicorn.loops.auto import auto_loop_factory
 
-from callblocks.core.errors import CallerError
+from callblocks.guard.net.listen import address_of, listen_at
 from callblocks.server.access import HEALTH, Guard, SignedIn, sign_in
 from callblocks.server.approval_routes import (
     AnswerBody,
@@ -37,15 +37,31 @@ from callblocks.server.approval_routes import (
     list_approvals,
 )
 from callblocks.server.chats.agui_routes import RunBody, post_run
-from callblocks.server.chats.chat_routes import (
-    ChatBody,
+from callblocks.server.chats.chat_list import (
+    ChatHits,
     ChatList,
+    ChatsQuery,
+    Deleted,
+    FoundQuery,
     Nothing,
+    Title,
+    delete_chat,
+    follow_chats,
+    list_chats,
+    rename_chat,
+    search_chats,
+)
+from callblocks.server.chats.chat_routes import (
+    AgainBody,
+    Cancelled,
+    ChatBody,
+    ChatQuery,
     Resumed,
     ShownChat,
     Stopped,
     StreamQuery,
-    list_chats,
+    cancel_call,
+    make_again,
     post_chat,
     resume_chat,
     show_chat,
@@ -79,9 +95,22 @@ from callblocks.server.info_routes import (
 )
 from callblocks.server.mcp_routes import McpList, SwitchBody, list_mcp, switch_mcp
 from callblocks.server.openapi import Endpoint, openapi_document
-from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
+from callblocks.server.pages import (
+    send_file,
+    show_inspector,
+    show_page,
+    show_playground,
+    show_settings,
+)
 from callblocks.server.service import Service
 from callblocks.server.settings import ServerSettings
+from callblocks.server.settings_routes import (
+    ModelTest,
+    TestBody,
+    ToolVerdicts,
+    show_verdicts,
+    test_model,
+)
 from callblocks.server.timeline_routes import (
     JSON_LINES,
     AfterQuery,
@@ -204,18 +233,9 @@ class Server(uvicorn.Server):
 
 
 def bind(settings: ServerSettings) -> socket.socket:
-    """A socket at the address; one that cannot be had is a `CallerError`."""
+    """Return the socket of a server, once its settings are checked."""
     settings.check()
-    host = settings.host.strip("[]")
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, settings.port))
-    except (OSError, OverflowError) as error:
-        bound.close()
-        words = getattr(error, "strerror", None) or str(error)
-        raise CallerError(f"{host}, port {settings.port}: {words}; choose another") from error
-    return bound
+    return listen_at(settings.host, settings.port)
 
 
 def serve(
@@ -234,7 +254,7 @@ def serve(
         # Only now it is known that the server may do without one.
         if not settings.token:
             _LOG.warning(NO_TOKEN)
-        runner.run(_serve(settings, open_host, bound, lambda: told(_address(bound))))
+        runner.run(_serve(settings, open_host, bound, lambda: told(address_of(bound))))
 
 
 async def _serve(
@@ -248,14 +268,9 @@ async def _serve(
     await Server(settings, make_app(settings, lambda: host), told).serve([bound])
 
 
-def _address(bound: socket.socket) -> str:
-    host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
 # --- The table of all addresses ---
 #
-# The table of all addresses. To add one: a handler in the file of its subject, and a line here.
+# To add one: a handler in the file of its subject, and a line here.
 #
 # The OpenAPI document is made of the same table.
 
@@ -312,6 +327,7 @@ ENDPOINTS = (
         method="GET", path="/playground", handler=show_playground, gives=_HTML, also=(304, 500)
     ),
     Endpoint(method="GET", path="/timeline", handler=show_inspector, gives=_HTML, also=(304, 500)),
+    Endpoint(method="GET", path="/settings", handler=show_settings, gives=_HTML, also=(304, 500)),
     Endpoint(
         method="GET",
         path="/web/{path}",
@@ -344,14 +360,64 @@ ENDPOINTS = (
         method="GET",
         path="/api/chats",
         handler=list_chats,
+        query=ChatsQuery,
         gives=ChatList,
-        faults=("store_unavailable",),
+        faults=("store_unavailable", "invalid_request"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats/stream",
+        handler=follow_chats,
+        gives=_STREAM,
+        faults=("store_unavailable", "too_many_streams"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats/search",
+        handler=search_chats,
+        query=FoundQuery,
+        gives=ChatHits,
+        faults=("store_unavailable", "invalid_request"),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/calls/{call}/cancel",
+        handler=cancel_call,
+        body=Nothing,
+        gives=Cancelled,
+        faults=(*_BODY, *_STORED),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/again",
+        handler=make_again,
+        query=VersionQuery,
+        body=AgainBody,
+        gives=_STREAM,
+        faults=(*_BODY, *_STORED, *_TURN),
+        headers=(VERSION_HEADER,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/rename",
+        handler=rename_chat,
+        body=Title,
+        gives=Title,
+        faults=(*_BODY, *_STORED),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/delete",
+        handler=delete_chat,
+        body=Nothing,
+        gives=Deleted,
+        faults=(*_BODY, *_STORED),
     ),
     Endpoint(
         method="GET",
         path="/api/chat/{id}",
         handler=show_chat,
-        query=VersionQuery,
+        query=ChatQuery,
         gives=ShownChat,
         faults=(*_STORED, "invalid_request"),
         headers=(VERSION_HEADER,),
@@ -474,6 +540,20 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(method="GET", path="/api/tools", handler=list_tools, gives=ToolList),
+    Endpoint(
+        method="GET",
+        path="/api/tools/verdicts",
+        handler=show_verdicts,
+        gives=ToolVerdicts,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/models/test",
+        handler=test_model,
+        body=TestBody,
+        gives=ModelTest,
+        faults=(*_BODY, "too_busy"),
+    ),
     Endpoint(
         method="GET",
         path="/api/tools/{name}",
