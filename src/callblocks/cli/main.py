@@ -122,6 +122,7 @@ COMMANDS = {
     ),
     "run": ("callblocks.cli.commands.run", "Run the calls in a text, as far as a policy allows."),
     "chat": ("callblocks.cli.commands.chat", "Talk with a model that calls tools."),
+    "chats": ("callblocks.cli.commands.chats", "List, search, show and continue chats."),
     "serve": ("callblocks.cli.commands.serve", "Serve chats and timelines over HTTP."),
     "proxy": (
         "callblocks.cli.commands.proxy",
@@ -169,6 +170,7 @@ EXTRAS = {
     "audit": "run",
     "stats": "run",
     "chat": "chat",
+    "chats": "chat",
     "models list": "chat",
     "models test": "chat",
     "serve": "server",
