@@ -17,7 +17,7 @@ from callblocks.core.json_values import json_text, plain, whole
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome
 from callblocks.core.paths import FilePath, Message, MessagePath, cited
 from callblocks.core.redaction import without_secrets
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.artifacts import ArtifactStore
 from callblocks.timeline.artifacts.media_types import is_shown_binary, is_text, mime_of, said_mime
 from callblocks.timeline.codec.call_blocks import (
     JSON,
@@ -235,7 +235,7 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     """Access to files, artifacts, sources and token counts."""
 
     files: TurnFiles
-    artifacts: Artifacts
+    artifacts: ArtifactStore
     pool: SourcesPool
     tokens: Tokens
 
