@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from callblocks.cli.chat.chat_setup import ChatModels, ChatSetup
-from callblocks.cli.chat.model_trial import Trial
 from callblocks.cli.commands.models import _trial_rows
 from callblocks.core.errors import CallerError
 from callblocks.models.openai.known_servers import SERVERS
+from callblocks.session.model_trial import Trial
 from callblocks.views.rows import plain
 from support.command import run
 from support.command_home import fence, move_in
@@ -210,7 +210,7 @@ def test_members_of_a_team_are_named_by_the_config_too(
 def serving(**given: Any) -> ChatSetup:
     """The place that `callblocks serve` opens without --model."""
     options: Any = {
-        **dict.fromkeys(("policy", "dialect", "store", "team", "skills", "model")),
+        **dict.fromkeys(("policy", "dialect", "store", "artifacts", "team", "skills", "model")),
         **dict.fromkeys(("system", "temperature", "max_tokens", "mode")),
         "ask": False,
         "allow": (),
