@@ -195,13 +195,20 @@ class Evaluation:
         """Return the number of trials."""
         return len(self._tasks) * len(self._setups) * self._own.repeats
 
-    async def run(self, tell: Told | None = None, *, fresh: bool = False) -> list[Trial]:
-        """Run what is missing, and return all trials in order."""
+    async def run(
+        self, tell: Told | None = None, restore: Told | None = None, *, fresh: bool = False
+    ) -> list[Trial]:
+        """Run what is missing, and return all trials in order.
+
+        `restore` is told each trial of an earlier run that counts, `tell` each new one.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
         self._unreached = 0
         path, models = self._folder / "trials.jsonl", _Models(self._open)
         header = self._header((await models.of(self._setups[0])).name)
         known = {} if fresh else self._known(path, header)
+        for trial in known.values() if restore is not None else ():
+            restore(trial)
         todo = [
             (task, setup, repeat)
             for repeat in range(self._own.repeats)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from callblocks import Timeline
 from callblocks.cli.commands.eval import set_values
 from callblocks.cli.exits import Fault
+from callblocks.core.blocks import Block
 from support.command import run
 
 OPTIONS = ("-d", "hermes", "-d", "tool-fence", "--grammar", "no", "--class", "none", "--limit", "2")
@@ -102,6 +105,46 @@ def test_values_are_set_in_a_table_and_nothing_else_changes() -> None:
     assert made == '[models.c]\naddress = "ollama:x"\nmode = "native"\n'
     with pytest.raises(Fault, match="set by hand"):
         set_values('models = {a = {address = "x"}}', "a", {"mode": "text"}, "")
+
+
+def test_tasks_are_made_from_a_timeline_and_run(tmp_path: Path) -> None:
+    store, tools = tmp_path / "t.sqlite", tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    tools.write_text(json.dumps([{"name": "ls", "input_schema": schema}]))
+    said = json.dumps({"tool_id": "ls", "tool_call_id": "a", "params": {"path": "src"}})
+    times: dict[str, Any] = {"turn_id": "turn_1", "ts": "2030-01-01T00:00:00Z"}
+    blocks = [
+        Block(type="user.prompt", author="user", text="Look into src.", **times),
+        Block(
+            type="react.tool.call",
+            author="assistant",
+            text=said,
+            tool_id="ls",
+            call_id="a",
+            **times,
+        ),
+    ]
+    with Timeline.open(store, "talk") as timeline:
+        timeline.append(blocks)
+    made = tmp_path / "made.toml"
+    named = ("--store", str(store), "-T", str(tools))
+    result = run("eval", "new", "talk", *named, "-o", str(made))
+    assert result.exit_code == 0, result.output
+    assert "1 tasks" in result.stderr
+    assert run("eval", "new", "talk", *named).stdout == made.read_text()
+    options = (
+        "-d",
+        "hermes",
+        "--grammar",
+        "no",
+        "--tasks",
+        str(made),
+        "--out",
+        str(tmp_path / "o"),
+    )
+    asked = run("eval", "-m", "mute", *options, "--json")
+    assert json.loads(asked.stdout)["setups"][0]["states"] == {"wrong": 1}
+    assert run("eval", "new", "talk", "--store", str(store)).exit_code == 2
 
 
 def test_two_reports_are_compared(tmp_path: Path) -> None:

@@ -130,7 +130,10 @@ def test_a_server_that_dies_half_way_costs_nothing_but_time(tmp_path: Path) -> N
     evaluation = Evaluation(TASKS, [HERMES, EMOJI], lambda _: dying, tmp_path / "dying")
     for replies in (11, 17, 10_000):
         dying.left = replies
-        trials = asyncio.run(evaluation.run())
+        restored: list[Trial] = []
+        trials = asyncio.run(evaluation.run(restore=restored.append))
+    assert {trial.state for trial in restored} <= {"right", "wrong", "unsayable"}
+    assert len(restored) >= 10
     header, kept = read_trials(tmp_path / "dying" / "trials.jsonl")
     assert _timeless(make_report(header, trials)) == _timeless(whole)
     assert len(kept) == len(trials)

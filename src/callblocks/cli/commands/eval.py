@@ -209,7 +209,7 @@ async def _evaluate(tasks: list[Task], options: Mapping[str, Any]) -> None:
         checks=_checks(options["checks"]),
     )
     with _Live(evaluation.total, [setup.name for setup in setups]) as live:
-        trials = await evaluation.run(live.tell, fresh=options["fresh"])
+        trials = await evaluation.run(live.tell, live.restore, fresh=options["fresh"])
     header, _ = read_trials(folder / "trials.jsonl")
     report = make_report(header, trials)
     sections = report_sections(report, f"CALLBLOCKS_HOME={folder / 'state'} callblocks serve")
@@ -416,6 +416,7 @@ class _Live:
 
     def __init__(self, total: int, setups: Sequence[str]) -> None:
         self._total, self._done, self._began = total, 0, monotonic()
+        self._restored = 0
         self._counts = {name: [0, 0, 0] for name in setups}
         self._live: Any = None
         self._next = monotonic() + 10
@@ -434,12 +435,21 @@ class _Live:
         if self._live is not None:
             self._live.stop()
 
-    def tell(self, trial: Trial) -> None:
+    def restore(self, trial: Trial) -> None:
+        """Count a trial of an earlier run: it says nothing about how fast this one is."""
+        self._restored += 1
+        self._count(trial)
+
+    def _count(self, trial: Trial) -> None:
         self._done += 1
         counts = self._counts[trial.setup]
         counts[0] += trial.state == "right"
         counts[1] += trial.is_measured
         counts[2] += not trial.is_measured
+
+    def tell(self, trial: Trial) -> None:
+        """Count a trial that has ended now."""
+        self._count(trial)
         if self._live is not None:
             self._live.update(self._table())
         elif monotonic() >= self._next:
@@ -447,7 +457,7 @@ class _Live:
             say(self._line())
 
     def _line(self) -> str:
-        rate = self._done / max(monotonic() - self._began, 1e-9)
+        rate = (self._done - self._restored) / max(monotonic() - self._began, 1e-9)
         left = round((self._total - self._done) / rate)
         words = f"{self._done} of {self._total} trials, {rate:.1f} a second"
         return f"{words}, {left // 60}:{left % 60:02} left"
