@@ -22,12 +22,13 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from callblocks.core.errors import CallerError
 from callblocks.server.access import Guard
+from callblocks.server.chats.chats import Chats
 from callblocks.server.http.faults import HANDLED
 from callblocks.server.http.metrics import Measured, Metrics
 from callblocks.server.http.protocol import limited_http
 from callblocks.server.http.rate_limits import RateLimit
 from callblocks.server.routes import ENDPOINTS
-from callblocks.server.service import Service
+from callblocks.server.service import MakeChats, Service
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
 
@@ -40,8 +41,13 @@ __all__ = (
 )
 
 
-def make_app(settings: ServerSettings, open_host: Callable[[], Host]) -> Starlette:
-    """The application; settings that must not be served with are a `CallerError`."""
+def make_app(
+    settings: ServerSettings, open_host: Callable[[], Host], make_chats: MakeChats = Chats
+) -> Starlette:
+    """The application; settings that must not be served with are a `CallerError`.
+
+    `make_chats` says where turns run: in this process, unless it is a replica of a cluster.
+    """
     settings.check()
     metrics = Metrics()
 
@@ -49,7 +55,7 @@ def make_app(settings: ServerSettings, open_host: Callable[[], Host]) -> Starlet
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         host = open_host()
         try:
-            app.state.service = service = Service(settings, host, metrics)
+            app.state.service = service = Service(settings, host, metrics, make_chats)
             try:
                 yield
             finally:

@@ -32,8 +32,8 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, contextmanager
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from typing import Any, TypeAlias, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -43,7 +43,7 @@ from callblocks.core.errors import TimelineError
 from callblocks.guard.workers.threads import Budget, BudgetFull
 from callblocks.guard.workers.worker import Patience, Worker
 from callblocks.models.model import Model
-from callblocks.server.chats.chats import Chats
+from callblocks.server.chats.chats import Chats, TurnsHere
 from callblocks.server.chats.known_chats import KnownChats
 from callblocks.server.cpu_program import Work, framed, receive_frame
 from callblocks.server.http.event_stream import until_gone
@@ -59,6 +59,7 @@ from callblocks.views.replay import Replay
 
 __all__ = (
     "CpuWork",
+    "MakeChats",
     "Service",
     "readable",
     "service_of",
@@ -182,6 +183,7 @@ def _shutting_down() -> ApiFault:
 
 
 T = TypeVar("T")
+MakeChats: TypeAlias = Callable[[Host, Metrics, int], TurnsHere]
 _THREADS = 4
 """How many long reads of the disk there are at once."""
 
@@ -189,11 +191,13 @@ _THREADS = 4
 class Service:
     """One server at work; made in the event loop, closed at its end."""
 
-    def __init__(self, settings: ServerSettings, host: Host, metrics: Metrics) -> None:
+    def __init__(
+        self, settings: ServerSettings, host: Host, metrics: Metrics, make_chats: MakeChats = Chats
+    ) -> None:
         self.settings = settings
         self.host = host
         self.metrics = metrics
-        self.chats = Chats(host, metrics, settings.max_turns)
+        self.chats = make_chats(host, metrics, settings.max_turns)
         self.known = KnownChats(host.store)
         self.health = HealthCheck(host)
         self.slots = Slots(settings.max_streams)
@@ -204,9 +208,12 @@ class Service:
         )
 
     @contextmanager
-    def follower(self) -> Generator[None]:
-        """Count a client that follows a stream; `too_many_streams` where there are too many."""
-        with self.slots.hold(), self.metrics.following():
+    def follower(self, followed: AbstractContextManager[object] | None = None) -> Generator[None]:
+        """Count a client that follows a stream; `too_many_streams` where there are too many.
+
+        `followed` is entered for as long.
+        """
+        with self.slots.hold(), self.metrics.following(), followed or nullcontext():
             yield
 
     async def read(self, work: Callable[[], T]) -> T:

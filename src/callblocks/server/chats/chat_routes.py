@@ -26,7 +26,7 @@ from starlette.responses import Response
 
 from callblocks.approvals.approval import BadApproval, HiddenCall
 from callblocks.server.approval_routes import AnswerBody, answer_book
-from callblocks.server.chats.chats import RunningTurn
+from callblocks.server.chats.chats import EndedTurn, FollowedTurn
 from callblocks.server.chats.known_chats import ChatStatus, LastTurn, standing
 from callblocks.server.chats.ui_events import client_of, ui_response
 from callblocks.server.http.faults import ApiFault, answer_json
@@ -83,27 +83,28 @@ async def list_chats(request: Request) -> Response:
     """Every chat, the latest first: its title, how it stands, and how many questions wait."""
     service = service_of(request)
 
+    running = await service.chats.waiting()
+
     def read() -> list[ChatSummary]:
         known = [one for one in service.host.store.names() if service.is_chat(one.name)]
         known.sort(key=lambda one: one.updated, reverse=True)
-        return [_summary(service, one) for one in known]
+        return [_summary(service, one, running.get(one.name)) for one in known]
 
     return answer_json(ChatList(await service.read(read)))
 
 
-def _summary(service: Service, chat: Summary) -> ChatSummary:
-    running = service.chats.get(chat.name)
-    waiting = 0 if running is None else len(running.waiting)
+def _summary(service: Service, chat: Summary, waiting: int | None) -> ChatSummary:
+    """Return the summary of a chat; `waiting` is `None` where no turn of it runs."""
     status: ChatStatus = "waiting" if waiting else "running"
     return ChatSummary(
         id=chat.name,
-        is_running=running is not None,
+        is_running=waiting is not None,
         last=chat.count,
         created=chat.created,
         updated=chat.updated,
         title=service.known.title(chat),
-        status=service.known.status(chat) if running is None else status,
-        waiting=waiting,
+        status=service.known.status(chat) if waiting is None else status,
+        waiting=waiting or 0,
     )
 
 
@@ -116,7 +117,7 @@ def _summary(service: Service, chat: Summary) -> ChatSummary:
 class Answered(NamedTuple):
     """The turn that goes on, the questions that were answered, and where its log is after them."""
 
-    running: RunningTurn
+    running: FollowedTurn
     approvals: Sequence[str]
     start: int
 
@@ -128,7 +129,7 @@ async def answer_questions(
 
     So is a yes to a call that is not shown whole, where no other answer was taken.
     """
-    running = service.chats.get(name)
+    running = await service.chats.find(name)
     if running is None:
         words = "no turn of this chat waits for an answer; one that was interrupted can be resumed"
         raise ApiFault("approval_answered", words)
@@ -157,7 +158,7 @@ async def _take(service: Service, answer: PostedAnswer) -> bool:
         raise
     except (ApiFault, BadApproval):
         return False
-    service.chats.asker.wake(answer.approval)
+    service.chats.wake(answer.approval)
     return True
 
 
@@ -229,20 +230,23 @@ async def post_chat(request: Request) -> Response:
     client = client_of(request, body.messages)
     if posted.text is None:
         running, answered, start = await answer_questions(service, body.id, posted.answers)
-        return ui_response(service, running.log, running.turn, client, start, answered)
+        return ui_response(service, running, client, start, answered)
     files = [Attachment(file.name, file.content) for file in posted.files]
     user = client_name(request.scope)
-    running = service.chats.start(body.id, posted.text, files, body.choice, user)
+    running = await service.chats.start(body.id, posted.text, files, body.choice, user)
     running.client = client
     await running.begun()
-    return ui_response(service, running.log, running.turn, client)
+    return ui_response(service, running, client)
 
 
 async def show_chat(request: Request) -> Response:
     """A chat with its messages."""
     service, name = service_of(request), request.path_params["id"]
     version = client_of(request).version
-    head = await service.existing_chat(name)
+    # A chat whose first turn waits for a worker has no timeline yet.
+    if await service.chats.find(name) is None:
+        await service.existing_chat(name)
+    head = await service.read(lambda: service.host.store.head(name))
     running, (status, messages) = await _standing(service, name, version)
     turn = None
     if running is not None:
@@ -254,8 +258,10 @@ async def stop_chat(request: Request) -> Response:
     """Stop the turn that runs in a chat."""
     service, name = service_of(request), request.path_params["id"]
     await read_body(request, Nothing, service.settings)
-    await service.existing(name)
-    return answer_json(Stopped(name, service.chats.stop(name)))
+    is_stopped = await service.chats.stop(name)
+    if not is_stopped:
+        await service.existing(name)
+    return answer_json(Stopped(name, is_stopped))
 
 
 async def resume_chat(request: Request) -> Response:
@@ -263,7 +269,7 @@ async def resume_chat(request: Request) -> Response:
     service, name = service_of(request), request.path_params["id"]
     await read_body(request, Nothing, service.settings)
     await service.existing(name)
-    running = service.chats.resume(name, client_name(request.scope))
+    running = await service.chats.resume(name, client_name(request.scope))
     await running.begun()
     if not running.turn:
         raise ApiFault("nothing_to_resume", "the turn was left without a message; say it again")
@@ -272,11 +278,11 @@ async def resume_chat(request: Request) -> Response:
 
 async def _standing(
     service: Service, name: str, version: SdkVersion
-) -> tuple[RunningTurn | None, tuple[ChatStatus, list[dict[str, Any]]]]:
+) -> tuple[FollowedTurn | None, tuple[ChatStatus, list[dict[str, Any]]]]:
     """The turn that runs, and what is there beside it, at one moment."""
-    running = service.chats.get(name)
+    running = await service.chats.find(name)
     read = await service.read(lambda: _read(service, name, version, running is not None))
-    if running is service.chats.get(name):
+    if running is await service.chats.find(name):
         return running, read
     # One that began or ended meanwhile may be neither told by a stream nor read to its end.
     return await _standing(service, name, version)
@@ -319,7 +325,7 @@ class StreamQuery(msgspec.Struct, frozen=True):
 async def stream_chat(request: Request) -> Response:
     """The turn that runs in a chat, from its start or after an event."""
     service, name = service_of(request), check_name(request.path_params["id"])
-    running = service.chats.get(name)
+    running = await service.chats.find(name)
     # A request for a stream shows nothing of a client: the one that began the turn comes back.
     client = client_of(request, known=None if running is None else running.client)
     after = event_number(request, read_query(request, StreamQuery).after)
@@ -329,7 +335,7 @@ async def stream_chat(request: Request) -> Response:
         if after is not None and 0 < after[0] < running.first:
             rest = await _rest(service, name, client, after)
         start = 0 if after is None else running.log.after(*after)
-        return rest or ui_response(service, running.log, running.turn, client, start)
+        return rest or ui_response(service, running, client, start)
     if after is None:
         return Response(status_code=204)
     await service.existing_chat(name)
@@ -350,4 +356,4 @@ async def _rest(
     start = last.place_after(log, *after)
     if start >= len(log.events):
         return None
-    return ui_response(service, log, last.turn, client, start)
+    return ui_response(service, EndedTurn(last.turn, log), client, start)
