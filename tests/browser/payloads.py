@@ -78,6 +78,15 @@ PAYLOADS: tuple[str, ...] = (
     '<noscript><p title="</noscript><img src=x onerror=pwned()>">',
     "<template><script>pwned()</script></template>",
     "<a id=x name=parts><a id=x name=shadowRoot href=javascript:pwned()>",
+    # formulas
+    "\\href{javascript:pwned()}{press}",
+    "\\includegraphics{https://evil.example/pixel.png}",
+    "\\class{call-blocks}{x} \\id{title}{x} \\style{background:url(https://evil.example/x)}{x}",
+    "\\data{onclick=pwned()}{x} \\htmlData{a=b}{x}",
+    "\\color{url(https://evil.example/x)}{x} \\colorbox{red;background:url(//evil.example)}{x}",
+    "\\def\\a{\\a\\a}\\a",
+    "\\unicode{x3cscript} \\char`\\< \\text{</mtext><script>pwned()</script>}",
+    "\\rule{99999em}{99999em} \\hspace{99999em} \\raise{9999em}{x}",
     # references, templates, ends of strings
     "&lt;img src=x onerror=pwned()&gt;",
     "&#60;script&#62;pwned()&#60;/script&#62;",
@@ -126,6 +135,11 @@ def _texts(payload: str) -> list[dict[str, Any]]:
         f"```{payload}\n{payload}\n```",
         f"> - # {payload}",
         f"| {payload} |\n|--|\n| {payload} |",
+        f"${payload}$ and \\({payload}\\)",
+        f"$$\n{payload}\n$$",
+        f"$\\text{{{payload}}}$",
+        f"said[^1] and[^{payload}]\n\n[^1]: {payload}\n[^{payload}]: {payload}",
+        f"```html\n{payload}\n```\n\n```js\n{payload}\n```",
     )
     of = {"providerMetadata": {"callblocks": {"member": payload}}}
     said = [{"type": "text", "text": text, "state": "done"} for text in spoken]

@@ -25,20 +25,33 @@ def _payloads() -> Any:
 payloads = _payloads()
 ALLOWED = """
     a b blockquote br button code dd del details div dl dt em figcaption figure form h2 h3 h4 h5 h6
-    hr i img input label li ol p pre section span strong summary table tbody td th thead tr ul
+    hr i img input label li ol p pre section span strong summary sup table tbody td th thead tr ul
+"""
+# What a formula may be made of; and nothing of it is an address, a handler or a name.
+FORMULA = """
+    math merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow mspace
+    msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none
+"""
+FORMULA_ATTRIBUTES = """
+    accent accentunder class columnalign depth display displaystyle fence form height largeop
+    linethickness lspace mathvariant maxsize minsize movablelimits rowspacing rspace scriptlevel
+    separator stretchy style symmetric voffset width
 """
 ATTRIBUTES = """
     alt aria-describedby aria-disabled aria-expanded aria-hidden aria-label aria-live
-    autocomplete class data-cut data-depth data-from data-kind data-live data-many data-n
-    data-state data-status decoding download for hidden href id loading maxlength name open
-    placeholder rel role src start tabindex target title type
+    autocomplete class data-cut data-depth data-drawn data-from data-kind data-language data-live
+    data-many data-n data-state data-status decoding download for hidden href id loading maxlength
+    name open placeholder rel role src start tabindex target title type
 """
 # Shows each value, opens every fold and every cut result, and says what of it may not be there.
-LOOK = """async (node, [name, values, tags, attributes]) => {
+LOOK = """async (node, [name, values, tags, attributes, maths, mathAttributes]) => {
   const isLink = (one) => /^(https?:\\/\\/|mailto:)/.test(one.getAttribute("href"))
     || (one.getAttribute("href").startsWith("data:") && one.hasAttribute("download"));
   const isSource = (one) => /^(http:\\/\\/localhost\\/|data:image\\/png;base64,)/.test(one.src);
-  const isAllowed = (one) => tags.includes(one.localName)
+  const isFormula = (one) => one.closest(".formula > math") && maths.includes(one.localName)
+    && [...one.attributes].every(({ name }) => mathAttributes.includes(name))
+    && !/url|var|attr/.test(one.getAttribute("style") ?? "");
+  const isAllowed = (one) => isFormula(one) || tags.includes(one.localName)
     && [...one.attributes].every(({ name }) => attributes.includes(name))
     && (!one.hasAttribute("href") || isLink(one)) && (!one.hasAttribute("src") || isSource(one));
   const found = [];
@@ -67,7 +80,8 @@ def stage(page: Page) -> Stage:
 
 def assert_harmless(stage: Stage, name: str, values: list[Any]) -> None:
     """Faults that the browser itself sees, such as requests, fail at the end of the test."""
-    seen, found = stage.element.evaluate(LOOK, [name, values, ALLOWED.split(), ATTRIBUTES.split()])
+    lists = [one.split() for one in (ALLOWED, ATTRIBUTES, FORMULA, FORMULA_ATTRIBUTES)]
+    seen, found = stage.element.evaluate(LOOK, [name, values, *lists])
     assert found == []
     assert seen > 10 * len(values), "the element shows too little to say anything"
 

@@ -66,13 +66,13 @@ def check_cuts(case: Case) -> None:
 
     One reading has many cuts, so far apart that each has whole markers before and after it. So a
     text is read as often as two cuts are apart, and not as often as it has characters. Of these
-    readings each third one is made, beginning with another one in each case: the cases of a dialect
+    readings each sixth one is made, beginning with another one in each case: the cases of a dialect
     are cut at all distances from their markers, and `CALLBLOCKS_FULL=1` cuts each case everywhere.
     """
     text, given, dialect = case.text, options(case), case.dialect
     whole = join(read(dialect, [text], **given))
     random = Random(case.title)
-    firsts = sample(range(1, min(APART + 1, len(text))), of=3, seed=case.title)
+    firsts = sample(range(1, min(APART + 1, len(text))), of=6, seed=case.title)
     places = [
         *(range(first, len(text), APART) for first in firsts),
         *(random.choices(range(len(text) + 1), k=5) for _ in range(RANDOM_CUTS)),

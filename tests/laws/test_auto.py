@@ -11,14 +11,15 @@ from callblocks.parser import AUTO
 from support.corpus import Case, all_cases, options
 from support.mentions import mentions
 from support.paragraphs import paragraphs
+from support.sampling import share
 from support.text_pieces import read
 
 LEAST_NAMED = 0.98
 MOST_REPORTED = 0.01
 # What named dialects share with prose, or with each other: bare code, JSON and elements.
 MOST_SHARED = 0.02
-PARAGRAPHS = 10_000
-MENTIONS = 2_000
+PARAGRAPHS = share(10_000, of=2)
+MENTIONS = share(2_000, of=2)
 NAMES = ("get_weather", "search", "read_file", "write_file", "run_command", "send_mail", "now")
 SCHEMA = {
     "type": "object",

@@ -17,6 +17,7 @@ from callblocks.core.specs import ToolSpec, specs_by_name
 from callblocks.parsing.dialect import Parsed
 from support.corpus import cases_of, options
 from support.event_verifier import verify
+from support.sampling import sample
 from support.text_pieces import alike, cut, read
 
 GIVEN = (("<think>", "</think>"),)
@@ -61,7 +62,7 @@ def _quoted(dialect: str) -> Iterator[Quoted]:
 
 @pytest.mark.parametrize("dialect", dialects)
 def test_a_call_in_a_thought_never_closed_is_a_call_or_a_problem(dialect: str) -> None:
-    for one in quoted(dialect):
+    for one in sample(quoted(dialect), of=2, seed=0):
         text = f"{one.opening}{BEFORE}{one.text}"
         whole = read(dialect, [text], **one.options)
         verify(text, whole, GIVEN)
@@ -76,7 +77,7 @@ def test_a_call_in_a_thought_never_closed_is_a_call_or_a_problem(dialect: str) -
 
 @pytest.mark.parametrize("dialect", [name for name in dialects if name not in MESSAGES])
 def test_nothing_of_a_closed_thought_is_shown(dialect: str) -> None:
-    for one in quoted(dialect):
+    for one in sample(quoted(dialect), of=2, seed=1):
         text = f"{one.opening}{BEFORE}{one.text} So.{one.closing}Yes."
         whole = read(dialect, [text], **one.options)
         verify(text, whole, GIVEN)

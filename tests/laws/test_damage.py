@@ -19,7 +19,8 @@ What nobody can know is no fault of the reader:
 - Code that is not only calls is a call of the interpreter (`smolagents_code`); a call of a tool
   that nobody declared says enough of all that it covers.
 
-`CALLBLOCKS_DAMAGES=20` tries 20 times as many places; 100 are more than any text has.
+30 places of each text are tried, with `CALLBLOCKS_FULL=1` 60. `CALLBLOCKS_DAMAGES=20` tries 20
+times as many; 100 are more than any text has.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ from callblocks.parsing.shapes.json_calls import JsonCalls
 from callblocks.parsing.shapes.named_json import NamedJson
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from support.damage import Damage, faults, leaves, place_of, tags_in, touches
+from support.sampling import share
 
-PLACES = 60 * int(os.environ.get("CALLBLOCKS_DAMAGES", "1"))
+PLACES = share(60, of=2) * int(os.environ.get("CALLBLOCKS_DAMAGES", "1"))
 TEXT = {"type": "string"}
 TOOLS = [
     ToolSpec(name, "", {"type": "object", "properties": {"first": TEXT, "second": TEXT}})

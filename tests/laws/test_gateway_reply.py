@@ -19,9 +19,10 @@ from callblocks.gateway.engine import reply
 from callblocks.gateway.exchange import Finished, GatewayRequest
 from callblocks.gateway.upstreams import Upstream
 from callblocks.models.model import Message, Piece, Request, Spoken, Stopped
+from support.sampling import share
 
 TAUGHT = [name for name, one in dialects.items() if one.rules]
-CUTS = 12
+CUTS = share(12, of=3)
 SAVE = ToolSpec(
     "save_note",
     "Save a note.",

@@ -26,6 +26,7 @@ from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.loop import Setting
 from support.corpus import texts_of
 from support.event_verifier import verify
+from support.sampling import share
 from support.soup import COMMON, soup, texts
 from support.text_pieces import NAMES, alike, cut, read
 from support.work_counter import work
@@ -271,7 +272,7 @@ THINKING = [name for name in NAMES if name == AUTO or dialects[name].reasoning]
 
 @pytest.mark.parametrize("dialect", THINKING)
 @given(data=st.data())
-@settings(max_examples=max(20, settings().max_examples // 4))
+@settings(max_examples=share(max(20, settings().max_examples // 4), of=2))
 def test_each_dialect_that_thinks_keeps_the_laws(dialect: str, data: st.DataObject) -> None:
     known = dialects.values() if dialect == AUTO else [dialects[dialect]]
     own = [marker for one in known for pair in one.reasoning for marker in pair]

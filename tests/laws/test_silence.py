@@ -129,8 +129,9 @@ def silent_damages(case: Case, dialect: str, count: int) -> Iterator[str]:
 @pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.no_cover  # the corpus walks every way
 def test_a_call_with_damaged_markup_is_never_lost_without_a_word(dialect: str) -> None:
-    for case in cases_of(dialect):
-        for named in dict.fromkeys((dialect, AUTO)):
+    # One half of the cases is read as its own dialect, the other half is guessed.
+    for seed, named in enumerate(dict.fromkeys((dialect, AUTO))):
+        for case in sample(cases_of(dialect), of=2, seed=seed):
             check_damages(case, named)
 
 

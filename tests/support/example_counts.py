@@ -1,7 +1,7 @@
 """How many random examples each dialect is tried with.
 
 What is said of one dialect of a shape is mostly said of the shape. So the first dialect of each
-shape, what has a reader of its own, and all of them at once are tried in full; further dialects
+shape, what has a reader of its own, and all of them at once are tried most; further dialects
 of a shape, which only give it other markers, with a part of that.
 """
 
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callblocks import dialects
+from support.sampling import share
 
 __all__ = ("LEADERS", "try_each")
 
@@ -30,14 +31,15 @@ def _leaders() -> dict[type, str]:
 
 
 LEADERS = frozenset((*_leaders().values(), "auto"))
-"""Those that are tried in full."""
+"""Those that are tried most."""
 
 
 def try_each(
     dialect: str, full: int, cases: st.SearchStrategy[Any], check: Callable[[Any], object]
 ) -> None:
     """Run a check on random cases, as many as the dialect is worth."""
-    count = full if dialect in LEADERS else max(2, full // PART)
+    # The others are too few to be halved.
+    count = share(full, of=2) if dialect in LEADERS else max(2, full // PART)
 
     @given(cases)
     @settings(max_examples=count)

@@ -22,7 +22,8 @@ _LOOK = """() => {
   for (const one of all(document)) {
     const tag = one.localName;
     const say = (why) => bad.push(`${why}: ${one.outerHTML.slice(0, 120)}`);
-    if (/^(embed|base|marquee|math|video|audio|template|noframes)$/.test(tag)) say("element");
+    if (/^(embed|base|marquee|video|audio|template|noframes)$/.test(tag)) say("element");
+    if (tag === "math" && !one.parentElement.matches(".formula")) say("element");
     if (tag === "script" && !one.src.startsWith(location.origin + "/web/")) say("script");
     if (tag === "meta" && one.httpEquiv === "refresh") say("refresh");
     if (tag === "style" && !one.closest("head")) say("style");

@@ -3,6 +3,8 @@
  *
  *     links      lead outside, tell nobody where from, and say their real address
  *     code       has the name of its language and a button that copies it
+ *     formulas   are kept apart for `rich.js`
+ *     footnotes  are reached from their numbers, and lead back
  *     tables     scroll in a frame of their own
  *     headings   follow each other without gaps: `###` first is a level 2
  *
@@ -26,9 +28,11 @@ export function finish(fragment, level) {
     if (safe !== text.data) text.data = safe;
   }
   for (const link of fragment.querySelectorAll("a")) finishLink(link);
-  for (const pre of fragment.querySelectorAll("pre")) finishCode(pre);
+  for (const pre of fragment.querySelectorAll("pre:not(.formula)")) finishCode(/** @type {HTMLPreElement} */ (pre));
   for (const table of fragment.querySelectorAll("table")) finishTable(table);
-  for (const node of fragment.querySelectorAll("[class]:not(.code, .code *, .table)")) {
+  for (const number of fragment.querySelectorAll("sup")) finishReference(number);
+  for (const note of fragment.querySelectorAll("ol.footnote")) finishNote(/** @type {HTMLOListElement} */ (note));
+  for (const node of fragment.querySelectorAll("[class]:not(.code, .code *, .table, .formula, .footnote, .footnote .btn, .note)")) {
     node.removeAttribute("class");
   }
   let last = level;
@@ -93,12 +97,46 @@ function finishCode(pre) {
   const language = /^language-(.+)$/.exec(code?.className ?? "")?.[1] ?? "";
   const name = visibleLine(language).slice(0, 40);
   code?.removeAttribute("class");
+  const kind = name.split(/[\s,{]/, 1)[0]?.toLowerCase();
+  if (code && kind) code.setAttribute("data-language", kind);
   const button = h("button", { type: "button", class: "btn copy", "data-kind": "quiet" }, "Copy");
   button.addEventListener("click", () => void copy(button, code?.textContent ?? ""));
   const box = h("div", { class: "code" });
   pre.replaceWith(box);
   box.append(h("div", { class: "code-head" }, h("span", {}, name), button), pre);
   focusable(pre, name ? `Code, ${name}` : "Code");
+}
+
+/**
+ * The number of a footnote: it leads to the note, wherever that stands in the message.
+ * @param {Element} number
+ */
+function finishReference(number) {
+  const words = number.textContent ?? "";
+  const button = h("button", { type: "button", class: "note", "aria-label": `Footnote ${words}` }, words);
+  button.addEventListener("click", () => go(button, `.footnote[start="${Number(words)}"]`));
+  number.replaceChildren(button);
+}
+
+/** @param {HTMLOListElement} note */
+function finishNote(note) {
+  note.tabIndex = -1;
+  const words = note.getAttribute("start") ?? "";
+  const back = h("button", { type: "button", class: "note", "aria-label": `Back to the text of footnote ${words}` }, "↩");
+  back.addEventListener("click", () => go(back, `sup button[aria-label="Footnote ${Number(words)}"]`));
+  const last = note.querySelector("li > p:last-child") ?? note.querySelector("li");
+  last?.append(" ", back);
+}
+
+/**
+ * @param {Element} from
+ * @param {string} selector of what is gone to, in the same text
+ */
+function go(from, selector) {
+  const to = from.closest(".prose")?.querySelector(selector);
+  if (!(to instanceof HTMLElement)) return;
+  to.scrollIntoView({ block: "nearest" });
+  to.focus({ preventScroll: true });
 }
 
 /**

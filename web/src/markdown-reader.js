@@ -11,6 +11,7 @@
 
 import { Lexer, Marked, Tokenizer } from "../vendor/marked.js";
 import purify from "../vendor/purify.js";
+import { additions } from "./markdown-additions.js";
 import { finish } from "./markdown-finish.js";
 
 /** @typedef {import("../vendor/marked.js").Token} Token */
@@ -18,7 +19,7 @@ import { finish } from "./markdown-finish.js";
 
 const TAGS = [
   "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li",
-  "ol", "p", "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+  "ol", "p", "pre", "span", "strong", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ];
 /** @type {{RETURN_DOM_FRAGMENT: true, [option: string]: unknown}} */
 const FENCE = {
@@ -41,6 +42,7 @@ const PLAIN_WORD = /^(?:[`~]+|[\w.!#$%&'*+/=?{|}-]+)/;
 
 const reader = new Marked({
   gfm: true,
+  extensions: additions,
   tokenizer: /** @type {any} */ ({
     // A tag is prose like any other.
     html: () => undefined,

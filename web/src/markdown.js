@@ -13,10 +13,12 @@
 import { h } from "./dom.js";
 import { draw, read } from "./markdown-reader.js";
 import { morph } from "./morph.js";
+import { enrich } from "./rich.js";
 import { visible } from "./safe.js";
 
 /** @typedef {import("./markdown-reader.js").Links} Links */
 /** @typedef {import("./markdown-reader.js").Token} Token */
+/** @typedef {{token: Token, nodes: ChildNode[], level: number, isRich?: boolean}} Block */
 
 // The half of something whose other half is still to come.
 const HALF = /[\ud800-\udbff\r\u200c\u200d]$/;
@@ -44,7 +46,7 @@ export class MarkdownView {
 
   /** The text as it was last read. @type {string} */
   #text = "";
-  /** @type {{token: Token, nodes: ChildNode[], level: number}[]} */
+  /** @type {Block[]} */
   #blocks = [];
   /** @type {Links} */
   #links = {};
@@ -64,6 +66,7 @@ export class MarkdownView {
     this.#text = safe;
     try {
       this.#read(safe);
+      this.#enrich(live);
     } catch {
       // Thousands of quotes within each other are too deep to read, and nobody means them.
       this.#forget();
@@ -92,6 +95,19 @@ export class MarkdownView {
 
   #hasLinks() {
     return Object.keys(this.#links).length > 0;
+  }
+
+  /**
+   * Colours and formulas for all blocks but the one that grows: it would be read again and again.
+   * @param {boolean} live
+   */
+  #enrich(live) {
+    const last = live ? this.#blocks.findLastIndex(({ token }) => token.type !== "space") : this.#blocks.length;
+    for (const block of this.#blocks.slice(0, last)) {
+      if (block.isRich) continue;
+      block.isRich = true;
+      if (block.nodes.some((node) => node instanceof Element)) enrich(this.node, block.nodes);
+    }
   }
 
   /** How many blocks no later text can change. */
@@ -124,7 +140,7 @@ export class MarkdownView {
 
   /**
    * @param {number} at
-   * @param {{token: Token, nodes: ChildNode[], level: number}} block
+   * @param {Block} block
    */
   #put(at, block) {
     const held = this.#blocks[at]?.nodes ?? [];

@@ -55,7 +55,13 @@ EXTRAS: Mapping[str, Extra] = {
     ),
     "chat": Extra(
         "talk with models in the terminal, with colours",
-        {"httpx2": "2.10", "markdown-it-py": "3.0", "prompt-toolkit": "3.0.50", "rich": "13.7"},
+        {
+            "httptools": "0.6",
+            "httpx2": "2.10",
+            "markdown-it-py": "3.0",
+            "prompt-toolkit": "3.0.50",
+            "rich": "13.7",
+        },
         ("run",),
     ),
     "server": Extra(

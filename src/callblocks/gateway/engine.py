@@ -11,8 +11,10 @@ bounded by `retries`, refusals of the firewall by `_DENIALS`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+
+from msgspec.structs import replace
 
 from callblocks.core.blocks import TextPart
 from callblocks.core.calls import Call
@@ -22,7 +24,17 @@ from callblocks.gateway.firewall import Firewall
 from callblocks.gateway.history import ModelPrompt, dialect_for, prompt_of
 from callblocks.gateway.model_reply import ModelReply, Sender
 from callblocks.gateway.upstreams import Upstream, hold_of
-from callblocks.models.model import Message, Usage, UsedMode, mode_of
+from callblocks.models.fair_turns import FairTurns
+from callblocks.models.model import (
+    Message,
+    NativeDelta,
+    Piece,
+    Spoken,
+    Thinking,
+    Usage,
+    UsedMode,
+    mode_of,
+)
 from callblocks.parsing.dialect import Dialect
 
 __all__ = ("reply",)
@@ -31,6 +43,8 @@ __all__ = ("reply",)
 _DENIALS = 5
 # Servers that report no usage: characters of a token, on average.
 _CHARACTERS_A_TOKEN = 4
+# The most characters of a model that are read at a time.
+_PART = 4096
 
 
 async def reply(
@@ -119,13 +133,17 @@ class _Exchange:
     async def _asked(
         self, prompt: ModelPrompt, reader: ModelReply
     ) -> AsyncGenerator[ReplyEvent, None]:
+        turns = FairTurns()
         async with aclosing(self._upstream.model.reply(prompt.request)) as pieces:
             async for piece in pieces:
+                turns.begin()
                 if isinstance(piece, Usage):
                     self._usages.append(piece)
                     self._has_usage = True
-                for event in reader.feed(piece):
-                    yield event
+                for part in _parts(piece):
+                    for event in reader.feed(part):
+                        yield event
+                    await turns.pass_on()
                 if reader.is_enough:
                     break
         for event in reader.close():
@@ -204,6 +222,17 @@ def _is_refusal(error: ModelError) -> bool:
 
 def _has_demands(prompt: ModelPrompt) -> bool:
     return any(name in prompt.request.extra for name in _DEMANDS)
+
+
+def _parts(piece: Piece) -> Iterable[Piece]:
+    """Yield a piece in parts that are read in a moment each; how a text is cut changes nothing."""
+    if not isinstance(piece, Spoken | Thinking | NativeDelta) or len(piece.text) <= _PART:
+        return (piece,)
+    first, *others = (piece.text[at : at + _PART] for at in range(0, len(piece.text), _PART))
+    if isinstance(piece, NativeDelta):
+        rest = (NativeDelta(piece.slot, text=text) for text in others)
+        return (replace(piece, text=first), *rest)
+    return (replace(piece, text=text) for text in (first, *others))
 
 
 def _counted(prompt: ModelPrompt, length: int) -> Usage:

@@ -23,7 +23,7 @@ import json
 import secrets
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -54,6 +54,8 @@ from callblocks.gateway.exchange import (
 )
 from callblocks.gateway.firewall import Firewall
 from callblocks.gateway.history import ModelPrompt
+from callblocks.gateway.json_answer import AnswerFault, answer_fault, json_answer
+from callblocks.gateway.stop_sequences import StopWatch
 from callblocks.models.model import (
     NATIVE,
     Message,
@@ -65,7 +67,6 @@ from callblocks.models.model import (
     ToolsUnheard,
 )
 from callblocks.parsing.values.json_scan import JsonScan
-from callblocks.parsing.values.json_text import read_json
 from callblocks.session.reply import read_native_input
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import restore_input
@@ -73,7 +74,6 @@ from callblocks.views.model_view.neutral import restore_input
 __all__ = ("Again", "ModelReply", "Sender")
 
 _EMPTY = (0, 0)
-_JSON_DEPTH = 100
 _NOT_READ = (
     "Your call could not be read: {why}. Nothing ran. Write it again, exactly in the form that you "
     "were told."
@@ -235,7 +235,7 @@ class ModelReply:
         # Prose may speak of the tag; a result begins with a line of its own behind it.
         self._result_tag = f"{tags[0]}\n" if tags else ""
         own_stops = request.stop if prompt.dialect is not None else ()
-        self._stops = _StopWatch((*own_stops, self._result_tag))
+        self._stops = StopWatch((*own_stops, self._result_tag))
         self._faults: list[_Fault] = []
         self._denied: list[tuple[Call, str]] = []
         self._open: _OpenCall | None = None
@@ -672,28 +672,12 @@ class ModelReply:
     def _json_fault(self) -> str:
         """Return why the answer is not the JSON that the client demands, or ""; judged once."""
         if self._answer_fault is None:
-            self._answer_fault = self._judge_answer()
+            form, text = self._request.json_format, "".join(event.text for event in self._held)
+            fault = answer_fault(text, form) if form is not None and self._held else AnswerFault()
+            if fault.schema_problem:
+                self._sender.remark("schema-not-checked", fault.schema_problem)
+            self._answer_fault = fault.why
         return self._answer_fault
-
-    def _judge_answer(self) -> str:
-        form = self._request.json_format
-        if form is None or not self._held:
-            return ""
-        text = "".join(event.text for event in self._held)
-        value = _json_value(text)
-        if value is None:
-            return "it is no JSON"
-        if form.schema is None:
-            return ""
-        # It costs 5 MB, and few requests have a schema.
-        from callblocks.tools.schema_check import validator_of
-
-        try:
-            error = next(iter(validator_of(form.schema).iter_errors(value[0])), None)
-        except (ValueError, TypeError, RecursionError, OverflowError) as problem:
-            self._sender.remark("schema-not-checked", f"{problem!s:.200}")
-            return ""
-        return f"{error.message:.500}" if error else ""
 
     @property
     def _is_cut(self) -> bool:
@@ -705,7 +689,7 @@ class ModelReply:
             self._sender.remark("answer-not-json", why)
         held, self._held = self._held, []
         text = "".join(event.text for event in held)
-        if self._request.json_format is not None and (value := _json_value(text)):
+        if self._request.json_format is not None and (value := json_answer(text)):
             text = value[1]
         if text and self._sender.open is None:
             yield Text(text, _EMPTY)
@@ -721,74 +705,6 @@ class ModelReply:
         if self._request.choice.demand == "required":
             sender.remark("choice-not-held", "the model made no call")
         return "stop"
-
-
-# --- Stop sequences of a client, looked for in prose alone ---
-
-
-class _StopWatch:
-    """Finds the first of several texts, in pieces; a call that holds one is not cut by it.
-
-    Strategy. An automaton of Aho and Corasick: a state is the longest end of the text that begins a
-    stop sequence. So each character is looked at once, whatever the sequences are, and the text
-    that waits is as long as the state is deep.
-    """
-
-    def __init__(self, stops: Sequence[str]) -> None:
-        self._next: list[dict[str, int]] = [{}]
-        self._depth = [0]
-        self._found = [""]
-        for stop in filter(None, stops):
-            state = 0
-            for char in stop:
-                if char not in self._next[state]:
-                    self._next[state][char] = len(self._next)
-                    self._next.append({})
-                    self._depth.append(self._depth[state] + 1)
-                    self._found.append("")
-                state = self._next[state][char]
-            self._found[state] = stop
-        self._fallback = self._fallbacks()
-        self._state = 0
-        self._pending = ""
-
-    def _fallbacks(self) -> list[int]:
-        """Return for each state the longest end of its text that is a state, too."""
-        back = [0] * len(self._next)
-        queue = deque(self._next[0].values())
-        while queue:
-            state = queue.popleft()
-            self._found[state] = self._found[state] or self._found[back[state]]
-            for char, below in self._next[state].items():
-                other = back[state]
-                while other and char not in self._next[other]:
-                    other = back[other]
-                back[below] = self._next[other].get(char, 0)
-                queue.append(below)
-        return back
-
-    def feed(self, text: str) -> tuple[str, str]:
-        """Return the text that may be sent, and the stop sequence that was found, or ""."""
-        state, first = self._state, self._next[0]
-        if not state and first.keys().isdisjoint(text):
-            return text, ""
-        whole, self._pending = self._pending + text, ""
-        for at, char in enumerate(text, len(whole) - len(text) + 1):
-            while state and char not in self._next[state]:
-                state = self._fallback[state]
-            state = self._next[state].get(char, 0)
-            if stop := self._found[state]:
-                self._state = 0
-                return whole[: at - len(stop)], stop
-        self._state = state
-        sure = len(whole) - self._depth[state]
-        self._pending = whole[sure:]
-        return whole[:sure], ""
-
-    def close(self) -> str:
-        """Return the text that waited."""
-        pending, self._pending, self._state = self._pending, "", 0
-        return pending
 
 
 # --- Values ---
@@ -814,20 +730,6 @@ def _is_whole(call: _OpenCall) -> bool:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=repr)
-
-
-def _json_value(text: str) -> tuple[Any, str] | None:
-    """Return the JSON value of an answer, and its text without what stands around it."""
-    plain = text.strip()
-    # Line by line: a pattern over all of it takes cubic time where there are many blank lines.
-    head, _, below = plain.partition("\n")
-    inner, _, last = below.rpartition("\n")
-    if head.strip() in ("```", "```json") and last.strip() == "```":
-        plain = inner.strip()
-    try:
-        return read_json(plain, _JSON_DEPTH), plain
-    except (ValueError, RecursionError):
-        return None
 
 
 def _plain_spec(spec: ToolSpec) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from callblocks.gateway.exchange import (
 )
 from callblocks.gateway.firewall import PolicyFirewall, Rewrite
 from callblocks.gateway.upstreams import Habits, ModelSettings, Upstream
+from callblocks.models import fair_turns
 from callblocks.models.model import (
     Message,
     NativeDelta,
@@ -571,3 +572,35 @@ def test_a_small_model_is_taught_by_signatures_where_the_tools_are_many(
     assert ("tool_1(path)" in part.text) is is_short
     # It would write the words of the example instead of a call.
     assert EXAMPLE_LEAD not in part.text
+
+
+@pytest.mark.parametrize("mode", ["text", "native"])
+def test_a_long_piece_is_read_in_parts_that_leave_turns(
+    mode: UsedMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fair_turns, "_LONGEST", 0.0)
+    text = "x" * 100_000
+    given = json.dumps({"city": text})
+    if mode == "native":
+        pieces: list[Piece] = [NativeDelta(0, "c1", "get_weather", given)]
+    else:
+        written = f'<tool_call>{{"name": "get_weather", "arguments": {given}}}</tool_call>'
+        pieces = [Spoken(written)]
+    model = Told([*pieces, Stopped("stop")], mode=mode)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def collect() -> list[ReplyEvent]:
+        task = asyncio.create_task(others())
+        upstream = Upstream(name="m", model=model, dialect="hermes")
+        found = [event async for event in reply(asked(), upstream)]
+        task.cancel()
+        return found
+
+    assert calls(asyncio.run(collect())) == [("get_weather", {"city": text})]
+    assert turns > 20

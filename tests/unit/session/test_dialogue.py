@@ -33,6 +33,7 @@ from callblocks.tools.tool import Context
 from callblocks.views.model_view.neutral import restore
 from callblocks.views.model_view.view import ModelView
 from support.played_turns import LOOKING
+from support.sampling import share
 from support.scripted_sessions import (
     TAUGHT,
     Replies,
@@ -77,7 +78,7 @@ def test_no_text_of_others_is_read_as_a_call(tmp_path: Path, dialect: str) -> No
     model, names = Replies(size=10_000), count(1)
 
     @given(SOUPS)
-    @settings(max_examples=12)
+    @settings(max_examples=share(12, of=2))
     def check(said: list[str]) -> None:
         TEXTS[:] = said
         model.begin(write(dialect, *SAY, tools=SAYING.tools), "Done.")

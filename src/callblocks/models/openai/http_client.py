@@ -1,16 +1,19 @@
-"""The HTTP client for one model's server: its headers, its proxies and its trust.
+"""The HTTP clients for one model's server: their headers, proxies and trust.
 
 No redirect is followed, so that the key goes nowhere else. A server on this machine is asked
-without the proxies of the environment; every other one with them.
+without the proxies of the environment; every other one with them. Replies come over a transport of
+their own (`stream_transport`); over httpx2 come lists of models, and all that a proxy passes on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import getproxies
 
 import httpx2
 import msgspec
@@ -19,43 +22,143 @@ from callblocks.core.errors import CallerError, ModelError
 from callblocks.core.text import brief
 from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url
 from callblocks.models.openai.endpoint_faults import Faults
+from callblocks.models.openai.stream_transport import (
+    ConnectTimeout,
+    StreamFault,
+    StreamReply,
+    StreamTransport,
+    UnreadableReply,
+)
 
 __all__ = (
+    "ModelHttp",
+    "ProxiedReply",
     "ask_models",
     "ask_owner",
     "check_host",
     "full_url",
     "list_models",
     "models_at",
-    "new_client",
+    "new_http",
     "unreachable",
     "words_of_error",
 )
 
 
-async def new_client(settings: EndpointSettings) -> httpx2.AsyncClient:
+class ProxiedReply:
+    """A reply that httpx2 reads, as `StreamReply` is one."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.status = response.status_code
+        self.headers = dict(response.headers)
+        self._response = response
+        self._pieces = response.aiter_bytes()
+
+    async def piece(self, seconds: float | None = None) -> bytes:
+        """Return the next bytes, at least one; b"" at the end."""
+        try:
+            async with asyncio.timeout(seconds):
+                async for piece in self._pieces:
+                    if piece:
+                        return piece
+        except httpx2.DecodingError as error:
+            raise UnreadableReply(str(error)) from None
+        except httpx2.HTTPError as error:
+            raise _fault(error) from None
+        return b""
+
+    async def aclose(self) -> None:
+        """End the exchange."""
+        await self._pieces.aclose()
+        await self._response.aclose()
+
+
+class ModelHttp:
+    """The connections to one model's server, in one event loop."""
+
+    def __init__(self, settings: EndpointSettings, tls: ssl.SSLContext) -> None:
+        self._settings = settings
+        self._headers = _headers(settings)
+        self._stream = StreamTransport(settings.connect_seconds, tls)
+        self._is_proxied = _is_proxied(settings)
+        self._tls = tls
+        self._client: httpx2.AsyncClient | None = None
+        self._urls: dict[str, httpx2.URL] = {}
+
+    async def post(self, path: str, content: bytes) -> StreamReply | ProxiedReply:
+        """Send a request; return its reply once its head has arrived."""
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = httpx2.URL(full_url(self._settings, path))
+        if not self._is_proxied:
+            return await self._stream.post(url, self._headers, content)
+        try:
+            request = self.client.build_request("POST", url, content=content)
+            return ProxiedReply(await self.client.send(request, stream=True))
+        except httpx2.HTTPError as error:
+            raise _fault(error) from None
+
+    @property
+    def client(self) -> httpx2.AsyncClient:
+        """Return the client for all but replies."""
+        if self._client is None:
+            self._client = _client(self._settings, self._headers, self._tls)
+        return self._client
+
+    async def close(self) -> None:
+        """Close the connections."""
+        self._stream.close()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+
+async def new_http(settings: EndpointSettings) -> ModelHttp:
+    """Return the connections to the server of these settings; raise `ModelError` where the proxy of
+    the environment cannot be used.
+    """
+    http = ModelHttp(settings, await _trust(settings))
+    try:
+        # It reads the proxies.
+        _ = http.client
+    except (ValueError, ImportError, httpx2.InvalidURL):
+        raise Faults(settings).bad_proxy() from None
+    return http
+
+
+def _client(
+    settings: EndpointSettings, headers: dict[str, str], tls: ssl.SSLContext
+) -> httpx2.AsyncClient:
     """Return a client with any number of connections; only connecting has a time limit of
     its own.
     """
-    near = is_loopback_url(settings.base_url)
     return httpx2.AsyncClient(
-        # Identity encoding: a compressing proxy would buffer the stream, and pieces would arrive in
-        # bursts.
-        headers=_headers(settings),
-        auth=_auth(settings),
-        verify=await _trust(near and settings.base_url.startswith("http:")),
+        headers=headers,
+        verify=tls,
         timeout=httpx2.Timeout(None, connect=settings.connect_seconds),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
         follow_redirects=False,
-        trust_env=not near,
+        trust_env=not is_loopback_url(settings.base_url),
     )
 
 
-async def _trust(plain: bool) -> ssl.SSLContext:
+def _is_proxied(settings: EndpointSettings) -> bool:
+    """Return whether the environment may have a proxy for this server; httpx2 decides which."""
+    proxies = getproxies()
+    names = (urlsplit(settings.base_url).scheme, "all")
+    return not is_loopback_url(settings.base_url) and any(map(proxies.get, names))
+
+
+def _fault(error: httpx2.HTTPError) -> StreamFault:
+    kind = ConnectTimeout if isinstance(error, httpx2.TimeoutException) else StreamFault
+    return kind(str(error) or type(error).__name__)
+
+
+async def _trust(settings: EndpointSettings) -> ssl.SSLContext:
     """Return the TLS context; an empty one where there is no TLS, because loading all certificates
     is slow.
     """
-    if plain:
+    if is_loopback_url(settings.base_url) and settings.base_url.startswith("http:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return await asyncio.to_thread(httpx2.create_ssl_context)
 
@@ -63,6 +166,7 @@ async def _trust(plain: bool) -> ssl.SSLContext:
 def _headers(settings: EndpointSettings) -> dict[str, str]:
     ours = {
         "accept": "text/event-stream, application/json",
+        # A compressing proxy would buffer the stream, and pieces would arrive in bursts.
         "accept-encoding": "identity",
         "content-type": "application/json",
         "user-agent": "callblocks",
@@ -71,15 +175,18 @@ def _headers(settings: EndpointSettings) -> dict[str, str]:
         ours[settings.key_header] = settings.key
     elif settings.key:
         ours["authorization"] = f"Bearer {settings.key}"
+    elif login := _login(settings):
+        ours["authorization"] = login
     return ours | {name.lower(): value for name, value in settings.headers.items()}
 
 
-def _auth(settings: EndpointSettings) -> httpx2.BasicAuth | None:
-    """Return the login of the address; a key has precedence."""
+def _login(settings: EndpointSettings) -> str:
+    """Return the header for the login of the address; "" where it has none."""
     address = urlsplit(settings.base_url)
-    if settings.key or not (address.username or address.password):
-        return None
-    return httpx2.BasicAuth(unquote(address.username or ""), unquote(address.password or ""))
+    if not (address.username or address.password):
+        return ""
+    pair = f"{unquote(address.username or '')}:{unquote(address.password or '')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
 def full_url(settings: EndpointSettings, path: str) -> str:
@@ -100,7 +207,7 @@ def check_host(settings: EndpointSettings) -> None:
 
 def unreachable(faults: Faults, error: Exception) -> ModelError:
     """Return the error for a failed connection, with what may not be running."""
-    if isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException | ConnectTimeout):
         return faults.error("model_timeout", "gave no connection in time; check the address")
     said = f"cannot be reached: {words_of_error(faults, error)}"
     return faults.error("model_unreachable", f"{said}; {faults.starting()}")
@@ -174,12 +281,11 @@ async def _listed(
 async def list_models(settings: EndpointSettings) -> tuple[str, ...]:
     """Ask over a connection of its own."""
     check_host(settings)
+    http = await new_http(settings)
     try:
-        client = await new_client(settings)
-    except (ValueError, ImportError, httpx2.InvalidURL):
-        raise Faults(settings).bad_proxy() from None
-    async with client:
-        return await ask_models(client, settings)
+        return await ask_models(http.client, settings)
+    finally:
+        await http.close()
 
 
 # A thread of its own runs the coroutine, because the caller's thread may already run an event loop.

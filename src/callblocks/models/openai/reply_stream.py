@@ -18,23 +18,25 @@ from math import isfinite
 from time import time
 from typing import Any
 
-import httpx2
 import msgspec
 
 from callblocks.core.errors import CallerError, ModelError
+from callblocks.models.fair_turns import FairTurns
 from callblocks.models.model import Piece
 from callblocks.models.openai.endpoint import EndpointSettings
 from callblocks.models.openai.endpoint_faults import Faults, is_model_unknown
 from callblocks.models.openai.http_client import (
+    ModelHttp,
+    ProxiedReply,
     ask_models,
     ask_owner,
     check_host,
-    full_url,
-    new_client,
+    new_http,
     unreachable,
     words_of_error,
 )
 from callblocks.models.openai.reply_reader import Chunk, ReplyReader, read_chunk
+from callblocks.models.openai.stream_transport import StreamFault, StreamReply, UnreadableReply
 
 __all__ = (
     "WHOLE",
@@ -225,27 +227,20 @@ _LIST_SECONDS = 3.0
 class Arriving:
     """A reply that arrives. `kind` is the declared media type."""
 
-    def __init__(
-        self, response: httpx2.Response, pieces: AsyncGenerator[bytes, None], stream: HttpStream
-    ) -> None:
-        self.kind = response.headers.get("content-type", "")
-        self._pieces = pieces
+    def __init__(self, reply: StreamReply | ProxiedReply, stream: HttpStream) -> None:
+        self.kind = reply.headers.get("content-type", "")
+        self._reply = reply
         self._stream = stream
         self._seconds = stream.settings.first_seconds
 
     async def piece(self) -> bytes:
         """Return the next bytes, at least one; b"" at the end."""
-        piece = b""
         faults = self._stream.faults
         try:
-            while not piece:
-                async with asyncio.timeout(self._seconds):
-                    piece = await anext(self._pieces)
-        except StopAsyncIteration:
-            return b""
+            piece = await self._reply.piece(self._seconds)
         except TimeoutError:
             raise _timeout(faults, self._seconds) from None
-        except httpx2.HTTPError as error:
+        except StreamFault as error:
             raise _broke(faults, error) from None
         # The first byte may take minutes (prompt processing); after it, a pause means a stall.
         self._seconds = self._stream.settings.stall_seconds
@@ -253,10 +248,10 @@ class Arriving:
 
     async def finish(self) -> None:
         """Wait a moment for the end, so that the connection can be reused."""
-        with suppress(TimeoutError, httpx2.HTTPError, StopAsyncIteration):
+        with suppress(TimeoutError, StreamFault):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                while True:
-                    await anext(self._pieces)
+                while await self._reply.piece():
+                    pass
 
 
 class HttpStream:
@@ -268,107 +263,94 @@ class HttpStream:
         check_host(settings)
         self.settings = settings
         self.faults = Faults(settings)
-        self._client: httpx2.AsyncClient | None = None
+        self._http: ModelHttp | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
     async def post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[Arriving, None]:
         """Send a request; raise `ModelError` unless the server answers with 200."""
-        response = await self._answer(path, _encoded(body))
-        pieces = response.aiter_bytes()
+        reply = await self._answer(path, _encoded(body))
         try:
-            yield Arriving(response, pieces, self)
+            yield Arriving(reply, self)
         finally:
-            await pieces.aclose()
-            await response.aclose()
+            await reply.aclose()
 
     async def close(self) -> None:
         """Close every connection."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        http, self._http = self._http, None
+        if http is not None:
+            await http.close()
 
     async def owner(self) -> str:
         """Return who owns the model by the server's list; "" where it has no list that says it."""
         try:
-            return await ask_owner(await self._connected(), self.settings, _LIST_SECONDS)
+            client = (await self._connected()).client
+            return await ask_owner(client, self.settings, _LIST_SECONDS)
         except ModelError:
             return ""
 
-    async def _answer(self, path: str, content: bytes) -> httpx2.Response:
+    async def _answer(self, path: str, content: bytes) -> StreamReply | ProxiedReply:
         """Return the first answer that is a reply. No byte of it was read, so retrying is safe."""
         # Counts down, so that `left` is 0 in the last try, whose error is raised.
         for left in reversed(range(self.settings.tries)):
             wait: float | None = self.settings.retry_seconds
             try:
-                response = await self._send(path, content)
-                if response.status_code == 200:
-                    return response
-                header = response.headers.get("retry-after")
+                reply = await self._send(path, content)
+                if reply.status == 200:
+                    return reply
+                header = reply.headers.get("retry-after")
                 wait = wait_before(header, wait)
-                raise _with_wait(await self._refusal(response), header)
+                raise _with_wait(await self._refusal(reply), header)
             except ModelError as error:
                 if not left or wait is None or not may_pass(error):
                     raise
             await asyncio.sleep(wait)
         raise AssertionError("tries is more than 0")
 
-    async def _send(self, path: str, content: bytes) -> httpx2.Response:
+    async def _send(self, path: str, content: bytes) -> StreamReply | ProxiedReply:
         seconds = self.settings.first_seconds
         try:
             async with asyncio.timeout(seconds):
-                client = await self._connected()
-                request = client.build_request(
-                    "POST", full_url(self.settings, path), content=content
-                )
-                return await client.send(request, stream=True)
+                return await (await self._connected()).post(path, content)
         except TimeoutError:
             raise _timeout(self.faults, seconds) from None
-        except (httpx2.HTTPError, OSError, UnicodeError) as error:
+        except (StreamFault, OSError, UnicodeError) as error:
             # The library's message, cause and request may contain the key, so none of them is
             # chained.
             raise unreachable(self.faults, error) from None
 
-    async def _refusal(self, response: httpx2.Response) -> ModelError:
+    async def _refusal(self, reply: StreamReply | ProxiedReply) -> ModelError:
         body = bytearray()
-        pieces = response.aiter_bytes()
         try:
-            with suppress(TimeoutError, httpx2.HTTPError):
+            with suppress(TimeoutError, StreamFault):
                 # The body of an error is read for its message only: bounded in size and time, and
                 # optional.
-                async with asyncio.timeout(self.settings.stall_seconds), aclosing(pieces):
-                    async for piece in pieces:
+                async with asyncio.timeout(self.settings.stall_seconds):
+                    while len(body) <= _ERROR_BODY and (piece := await reply.piece()):
                         body += piece
-                        if len(body) > _ERROR_BODY:
-                            break
         finally:
-            await response.aclose()
-        status, said = response.status_code, bytes(body[:_ERROR_BODY])
+            await reply.aclose()
+        status, said = reply.status, bytes(body[:_ERROR_BODY])
         offered = None
         if is_model_unknown(status, said):
             offered = await self._offered()
-        return self.faults.status(status, said, response.headers.get("location", ""), offered)
+        return self.faults.status(status, said, reply.headers.get("location", ""), offered)
 
     async def _offered(self) -> tuple[str, ...] | None:
         """Return the server's models, for a message; `None` where it does not answer in time."""
         try:
-            return await ask_models(await self._connected(), self.settings, _LIST_SECONDS)
+            client = (await self._connected()).client
+            return await ask_models(client, self.settings, _LIST_SECONDS)
         except ModelError:
             return None
 
-    async def _connected(self) -> httpx2.AsyncClient:
+    async def _connected(self) -> ModelHttp:
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            client = await self._new_client()
-            if self._client is None or self._loop is not loop:
-                self._client, self._loop = client, loop
-        return self._client
-
-    async def _new_client(self) -> httpx2.AsyncClient:
-        try:
-            return await new_client(self.settings)
-        except (ValueError, ImportError, httpx2.InvalidURL):
-            raise self.faults.bad_proxy() from None
+        if self._http is None or self._loop is not loop:
+            http = await new_http(self.settings)
+            if self._http is None or self._loop is not loop:
+                self._http, self._loop = http, loop
+        return self._http
 
 
 def _encoded(body: dict[str, Any]) -> bytes:
@@ -387,8 +369,8 @@ def _timeout(faults: Faults, seconds: float) -> ModelError:
     return faults.error("model_timeout", f"said nothing for {seconds:g} s; is the model running?")
 
 
-def _broke(faults: Faults, error: httpx2.HTTPError) -> ModelError:
-    if isinstance(error, httpx2.DecodingError):
+def _broke(faults: Faults, error: StreamFault) -> ModelError:
+    if isinstance(error, UnreadableReply):
         return faults.unreadable("bytes that are not compressed as it says")
     words = words_of_error(faults, error)
     return faults.error("model_unreachable", f"broke off in the middle of the reply: {words}")
@@ -435,6 +417,8 @@ async def _chunks(arriving: Arriving, stream: HttpStream) -> AsyncGenerator[Chun
                 return
 
 
+# So many bytes are read at a time.
+_PART = 16 * 1024
 # The kind of an event that is the whole reply of a server that does not stream.
 WHOLE = "whole reply"
 
@@ -454,10 +438,14 @@ async def server_events(
     if start.startswith(b"{"):
         yield ServerEvent(_text(await _whole(arriving, start, stream)), WHOLE)
         return
-    lines = EventLines(stream.settings.line_limit, stream.faults.url)
+    lines, turns = EventLines(stream.settings.line_limit, stream.faults.url), FairTurns()
     while start:
-        for event in lines.feed(start):
-            yield event
+        turns.begin()
+        for at in range(0, len(start), _PART):
+            for event in lines.feed(start[at : at + _PART]):
+                yield event
+            # Comments and empty events are work, too, and nobody sees them.
+            await turns.pass_on()
         start = await arriving.piece()
     for event in lines.close():
         yield event

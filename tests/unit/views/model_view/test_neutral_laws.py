@@ -92,9 +92,9 @@ def test_no_text_of_the_corpus_calls_a_tool_once_it_is_neutral(number: int) -> N
     dialect, hint = READERS[number]
     # Each text is read by its own dialect, and by one of the others.
     said = (*texts_of(dialect), *TEXTS[number :: len(READERS)])
-    for at, text in enumerate(sample(said, of=2, seed=number)):
+    for at, text in enumerate(sample(said, of=4, seed=number)):
         assert_harmless(neutralize(text), dialect, WAYS[at % len(WAYS)], hint)
-    for text in sample(FORGED, of=2, seed=number):
+    for text in sample(FORGED, of=4, seed=number):
         assert_harmless(neutralize(text), dialect, WAYS[0], hint)
         assert_harmless(f"x {neutralize(text, fresh=False)} y", dialect, WAYS[0], hint)
     # All texts stand in the transcript; the ways are a few for each reader, and all for any four.
@@ -103,7 +103,7 @@ def test_no_text_of_the_corpus_calls_a_tool_once_it_is_neutral(number: int) -> N
 
 
 def test_all_dialects_together_read_no_call_in_a_neutral_text() -> None:
-    for at, text in enumerate(TEXTS):
+    for at, text in enumerate(sample(TEXTS, of=3, seed=0)):
         assert_harmless(neutralize(text), list(dialects), WAYS[at % len(WAYS)])
 
 
@@ -133,7 +133,7 @@ def test_no_random_text_calls_a_tool_once_it_is_neutral(
 def test_beside_a_call_it_calls_nothing_too(dialect: str) -> None:
     tool = next(tool for tool in KNOWN if tool.name == "search")
     call = dialects[dialect].example((tool,))
-    for text in sample((*FORGED, *JSON, *texts_of(dialect)), of=3, seed=dialect):
+    for text in sample((*FORGED, *JSON, *texts_of(dialect)), of=6, seed=dialect):
         neutral = neutralize(text)
         parsed = parse(f"{call}{HEAD}{neutral}", dialect, tools=KNOWN)
         assert [one.name for one in parsed.calls if one.name in NAMES] == ["search"], parsed.events
