@@ -18,15 +18,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from dbos import DBOS, DBOSClient, DBOSConfig
 from dbos._serialization import DBOSPortableJSONSerializer
 
+from callblocks.cluster.database import Connection
 from callblocks.cluster.turns import FORMAT, ClusterLimits, Job, Perform
+from callblocks.core.errors import TimelineError
 from callblocks.timeline.log.postgres_link import connect, told
 
 __all__ = ("DbosEngine",)
@@ -35,6 +38,7 @@ _APPLICATION = "callblocks"
 # One version for all workers: which turns a worker understands is said by the queue.
 _VERSION = "1"
 _WORKFLOW = "callblocks.turn"
+_MIGRATION = 120.0
 
 
 class DbosEngine:
@@ -47,9 +51,7 @@ class DbosEngine:
         self._dbos: DBOS | None = None
         # Quiet: it says at each start what a user has not asked for.
         logging.getLogger("dbos").setLevel(logging.ERROR)
-        # Two processes that migrate at once would meet in the middle.
-        with told(address), connect(address) as connection, connection.transaction():
-            connection.execute("select pg_advisory_xact_lock(7162817358327838)")
+        with _alone(address):
             DBOS.migrate(self._url, schema=self._schema)
         self._client = DBOSClient(
             system_database_url=self._url,
@@ -143,6 +145,27 @@ class DbosEngine:
             ending.join(10)
             self._dbos = None
         self._client.destroy()
+
+
+@contextmanager
+def _alone(address: str) -> Generator[None]:
+    """Let one process at a time migrate.
+
+    The lock is tried and not waited for: a statement that waits has a snapshot, and an index that
+    is made meanwhile (`concurrently`) would wait for that.
+    """
+    with told(address), connect(address) as connection:
+        latest = time.monotonic() + _MIGRATION
+        while not _tried(connection):
+            if time.monotonic() > latest:
+                raise TimelineError("store_busy", "another process migrates the tables of DBOS")
+            time.sleep(0.1)
+        yield
+
+
+def _tried(connection: Connection) -> bool:
+    row = connection.execute("select pg_try_advisory_lock(7162817358327838)").fetchone()
+    return row is not None and row[0]
 
 
 def _destroy() -> None:

@@ -126,6 +126,7 @@ EXTRAS: Mapping[str, Extra] = {
         ("office",),
     ),
     "postgres": Extra("keep timelines on a PostgreSQL server", {"psycopg": "3.2"}),
+    "scale": Extra("serve chats from many machines", {"dbos": "3.4.0"}, ("postgres", "server")),
 }
 """Every extra that users install; `all` is all of them."""
 

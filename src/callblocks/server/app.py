@@ -164,10 +164,12 @@ def serve(
     settings: ServerSettings,
     open_host: Callable[[], Host],
     told: Callable[[str], None] = lambda address: None,
+    make_chats: MakeChats = Chats,
 ) -> None:
     """Serve until stopped; `told` gets the address once the server answers.
 
-    What must not, or cannot, be served is a `CallblocksError` before that.
+    What must not, or cannot, be served is a `CallblocksError` before that. `make_chats` is that of
+    `make_app`.
     """
     with (
         bind(settings) as bound,
@@ -176,7 +178,7 @@ def serve(
         # Only now it is known that the server may do without one.
         if not settings.token:
             _LOG.warning(NO_TOKEN)
-        runner.run(_serve(settings, open_host, bound, lambda: told(_address(bound))))
+        runner.run(_serve(settings, open_host, bound, lambda: told(_address(bound)), make_chats))
 
 
 async def _serve(
@@ -184,10 +186,11 @@ async def _serve(
     open_host: Callable[[], Host],
     bound: socket.socket,
     told: Callable[[], None],
+    make_chats: MakeChats,
 ) -> None:
     # Opened here, not by the application: what is wrong with it is raised to the caller.
     host = open_host()
-    await Server(settings, make_app(settings, lambda: host), told).serve([bound])
+    await Server(settings, make_app(settings, lambda: host, make_chats), told).serve([bound])
 
 
 def _address(bound: socket.socket) -> str:
