@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import msgspec
 import psycopg
@@ -95,10 +95,22 @@ class _BookConnection:
         assert found is not None, "a select of an expression has one row"
         return found["now"]
 
-    def execute(self, statement: str, terms: Mapping[str, Any]) -> Any:
-        """Execute a statement; return its cursor."""
+    def execute(self, statement: str, terms: Mapping[str, Any]) -> _Executed:
+        """Execute a statement; return its rows."""
         given = {name: _number(value) for name, value in terms.items()}
-        return self._cursor.execute(_translated(statement).encode(), given)
+        cursor = self._cursor.execute(_translated(statement).encode(), given)
+        rows = cursor.fetchall() if cursor.description is not None else []
+        return _Executed(rows, cursor.rowcount)
+
+
+class _Executed(NamedTuple):
+    """What a statement gave, as the cursor of a file would."""
+
+    rows: list[dict[str, Any]]
+    rowcount: int
+
+    def fetchall(self) -> list[dict[str, Any]]:
+        return self.rows
 
 
 @lru_cache(64)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import socket
 import threading
 import time
 from collections import defaultdict
@@ -51,8 +52,10 @@ def timeline_id(name: str) -> str:
 class Wakeups:
     """The wake-ups of one process; a thread of its own sends and receives them."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, sender: str = "") -> None:
         self._address = address
+        # A process hears its own at once, and passes over what comes back.
+        self._sender = sender or f"{socket.gethostname()}/{os.getpid()}"
         self._lock = threading.Lock()
         self._unsent: dict[str, None] = {}
         self._hints: dict[str, list[Hint]] = defaultdict(list)
@@ -149,7 +152,7 @@ class Wakeups:
         self._sent = time.monotonic()
         connection.execute(
             "select pg_notify(%s, payload) from unnest(%s::text[]) as payload",
-            (self._channel, list(_payloads(str(os.getpid()), ids))),
+            (self._channel, list(_payloads(self._sender, ids))),
         )
         self.commits += 1
         # Notifications that came with the answer were read from the socket already.
@@ -158,8 +161,7 @@ class Wakeups:
     def _receive(self, connection: Connection) -> None:
         while (found := connection.pgconn.notifies()) is not None:
             sender, *ids = found.extra.decode().split("\n")
-            # This process heard its own at once.
-            if sender != f"{os.getpid()}":
+            if sender != self._sender:
                 self._hear(ids)
         if connection.pgconn.status != psycopg.pq.ConnStatus.OK:
             raise psycopg.OperationalError("the connection was lost")
