@@ -34,9 +34,9 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     init = Asking.__init__
 
-    def counted(self: Asking, stage: ParseState, opening: str) -> None:
+    def counted(self: Asking, stage: ParseState, dialect: str, opening: str) -> None:
         made.append(opening)
-        init(self, stage, opening)
+        init(self, stage, dialect, opening)
 
     monkeypatch.setattr(Asking, "__init__", counted)
     return made

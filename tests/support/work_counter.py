@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from callblocks.parsing.engine.block import Block
-from callblocks.parsing.engine.parse_state import Scanner
+from callblocks.parsing.engine.parse_state import ParseState, Scanner
 from callblocks.parsing.loop import Engine
 from callblocks.parsing.values.json_scan import JsonScan
 from support.text_pieces import read
@@ -86,7 +86,8 @@ def _counting() -> Iterator[_Count]:
         count(Engine, "feed", lambda engine, piece: len(engine.held) + len(piece)),
         count(Scanner, "feed", lambda scan, piece: len(scan.text) - scan.pos + len(piece)),
         count(Scanner, "take", lambda scan, end: end - scan.pos),
-        count(Scanner, "drain", lambda scan: len(scan.text) - scan.pos),
+        count(ParseState, "settle", lambda stage, *_: len(stage.scan.text) - stage.scan.pos),
+        count(Block, "_take", lambda block, end: end - block.scan.pos),
         count(Scanner, "rewind", _rewound),
         count(Block, "part_at", _passed),
         _searching(count),

@@ -133,11 +133,20 @@ COMMANDS = {
         "List and test the models that you can talk with.",
     ),
     "convert": ("callblocks.cli.commands.convert", "Write a text in another dialect."),
+    "audit": (
+        "callblocks.cli.commands.bulk:audit",
+        "Count the calls and problems of many transcripts.",
+    ),
+    "stats": (
+        "callblocks.cli.commands.bulk:stats",
+        "Say what callblocks would have saved in logs.",
+    ),
     "workspace": (
         "callblocks.cli.commands.office",
         "Lay, show and connect mail, files, events and tasks.",
     ),
     "tools": ("callblocks.cli.commands.tools", "List the tools, or print all about one."),
+    "mcp": ("callblocks.cli.commands.mcp", "Add, list and test MCP servers, or be one."),
     "policy": (
         "callblocks.cli.commands.policy",
         "Check a policy file, or print one to begin with.",
@@ -157,12 +166,15 @@ COMMANDS = {
 EXTRAS = {
     "run": "run",
     "tools": "run",
+    "audit": "run",
+    "stats": "run",
     "chat": "chat",
     "models list": "chat",
     "models test": "chat",
     "serve": "server",
     "proxy": "server",
     "demo": "office,server",
+    "mcp": "mcp",
     "workspace": "office",
     "workspace connect": "google",
     "workspace forget": "google",

@@ -127,6 +127,17 @@ EXTRAS: Mapping[str, Extra] = {
     ),
     "postgres": Extra("keep timelines on a PostgreSQL server", {"psycopg": "3.2"}),
     "scale": Extra("serve chats from many machines", {"dbos": "3.4.0"}, ("postgres", "server")),
+    "mcp": Extra(
+        "use the tools of MCP servers, and be one",
+        {"anyio": "4.10", "httpcore2": "2.10", "httpx2": "2.10", "mcp": "2.3", "mcp-types": "2.3"},
+        ("run",),
+    ),
+    "bulk": Extra(
+        "convert and audit Parquet, on S3 and on a Dask cluster",
+        {"distributed": "2026.8", "obstore": "0.12", "pyarrow": "26"},
+        ("run",),
+    ),
+    "eval": Extra("measure how well a model calls tools, in each dialect", {}, ("chat",)),
 }
 """Every extra that users install; `all` is all of them."""
 

@@ -110,7 +110,7 @@ def conversion(
         # call, or the order of prose and calls.
         unsaid.append(Unsaid(what, (0, len(source)), "text"))
     else:
-        unsaid += _ids(target.parsed(text, known, reasoning), parts)
+        unsaid += _ids(parts, lambda: target.parsed(text, known, reasoning))
         unsaid.sort(key=lambda one: one.span)
     return Conversion(text, tuple(unsaid))
 
@@ -186,8 +186,11 @@ def _kept_as_text(parsed: Parsed) -> list[Unsaid]:
     return [Unsaid(event.code, event.span, "broken") for event in broken]
 
 
-def _ids(read: Parsed, parts: Sequence[_Part]) -> list[Unsaid]:
-    """Return the written ids that the new text does not have."""
+def _ids(parts: Sequence[_Part], read: Callable[[], Parsed]) -> list[Unsaid]:
+    """Return the written ids that the new text, as `read` gives it, does not have."""
     calls = [item for part in parts for item in part.items if isinstance(item, Call)]
-    lost = (call for call, new in zip(calls, read.calls, strict=True) if call.id != new.id)
+    # Most texts have no ids: they are not read once more to find out.
+    if all(is_made(call.id) for call in calls):
+        return []
+    lost = (call for call, new in zip(calls, read().calls, strict=True) if call.id != new.id)
     return [Unsaid(f"the id {call.id!r}", call.span, "id") for call in lost if not is_made(call.id)]

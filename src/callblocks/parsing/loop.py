@@ -109,46 +109,64 @@ class Engine(ParseState):
 
     def feed(self, piece: str) -> list[Event]:
         """Take more text; return the events that are certain now."""
-        search = self.search
-        if search is None:
-            return self._feed_reader(piece)
-        # Fast path, which most pieces take: a reader is parked (see `Stage.settle`), and one search
+        # Most pieces come while a reader is parked (see `ParseState.settle`), and one search
         # decides. Three cases:
         #   no hit               the whole piece is free text: emit it and stay parked;
         #   hit, lastindex set   a marker is complete: resume the reader with that hit;
         #   hit, no lastindex    the piece stops inside a possible marker: emit the text before it,
         #                        and hold the rest back until the next piece decides.
-        # A piece is type-checked only where the search did not do it (`search` raises TypeError).
-        text = piece
-        try:
-            if self.held:
-                text, self.held = self.held + piece, ""
-            hit = search(text)
-        except TypeError:
-            raise NotText(piece) from None
-        if hit is not None:
-            if hit.lastindex:
-                return self._advance(text, hit)
-            start = hit.start()
-            if not start and text:
-                self.held = text
-                return []
-            text, self.held = text[:start], text[start:]
-        if not text:
-            if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
-                raise NotText(piece)
-            return []
+        # `fast` has what the first case needs, if nothing is held back. A piece is type-checked
+        # only where the search did not do it (`search` raises TypeError).
+        fast, text = self.fast, piece
+        if fast is not None:
+            search, keep, speak = fast
+            try:
+                hit = search(piece)
+            except TypeError:
+                raise NotText(piece) from None
+            if hit is None:
+                if not piece:
+                    return self._check_empty(piece)
+                keep(piece)
+                start = self.said
+                self.said = end = start + len(piece)
+                return [speak(piece, (start, end))]
+        else:
+            search = self.search
+            if search is None:
+                return self._feed_reader(piece)
+            try:
+                if self.held:
+                    text = self.held + piece
+                hit = search(text)
+            except TypeError:
+                raise NotText(piece) from None
+            if hit is None:
+                self.held, self.fast = "", self.parked
+                return self._pass(text) if text else self._check_empty(piece)
+        if hit.lastindex:
+            return self._advance(text, hit)
+        start, self.fast = hit.start(), None
+        self.held = text[start:]
+        return self._pass(text[:start]) if start else []
+
+    def _pass(self, text: str) -> list[Event]:
+        """Emit free text for the parked reader."""
         if self.quotes:
             self.passed.append(text)
-        keep, speak = self.keep, self.speak
-        if keep is not None:
-            keep(text)
-        if speak is None:
+        if self.keep is not None:
+            self.keep(text)
+        if self.speak is None:
             self.scan.base += len(text)
             return []
         start = self.said
         self.said = end = start + len(text)
-        return [speak(text, (start, end))]
+        return [self.speak(text, (start, end))]
+
+    def _check_empty(self, piece: str) -> list[Event]:
+        if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
+            raise NotText(piece)
+        return []
 
     def close(self) -> list[Event]:
         """End the text; return the events that were pending."""
@@ -221,7 +239,7 @@ class Engine(ParseState):
                 scan.tail = end_of(reversed(self.passed))
             if self.speak is not None:
                 scan.base = self.said
-        scan.text, self.search, self.hit = text, None, hit
+        scan.text, self.search, self.fast, self.hit = text, None, None, hit
         self.out = []
         next(self._loop, None)
         return self.out
@@ -239,8 +257,9 @@ class Engine(ParseState):
         # Ask the readers that own an opener at this offset, in order, until one accepts. `start`,
         # `fresh` and `before` are all that a rewind needs, so they are saved before any reader
         # consumes text. `beginning` only narrows the candidates; `scan.match` decides.
-        scan, start, fresh = self.scan, self.scan.offset, self.scan.fresh
-        before, unlikely, longest = scan.before, None, ""
+        scan = self.scan
+        start, fresh = scan.base + scan.pos, scan.fresh
+        before, unlikely, longest = scan.before if scan.looks_back else "", None, ""
         quoted = self.quotes and (yield from is_quoted(self, before))
         beginning = scan.text[scan.pos : scan.pos + BEGINNING]
         for reader, markers in openers.at(beginning, fresh, quoted=quoted):

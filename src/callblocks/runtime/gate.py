@@ -33,6 +33,7 @@ from callblocks.approvals.question import (
 from callblocks.core.calls import Call
 from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import Failure
+from callblocks.core.specs import ToolSpec
 from callblocks.guard.files.origins import Origins
 from callblocks.guard.files.root import CALL_FILES, CallFiles, in_call
 from callblocks.guard.workers.threads import run_in_thread
@@ -41,7 +42,7 @@ from callblocks.policy.rules import ContainedTaint, Facts, gather, may_leave_by
 from callblocks.runtime.judgement import Judgement, TakenCall, Turn, take_call
 from callblocks.tools.output import told
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import Context, Precheck, Tool, running_as
+from callblocks.tools.tool import Checked, Context, Precheck, Tool, running_as
 
 __all__ = (
     "Approving",
@@ -648,6 +649,39 @@ class Gate:
             return Failure(code=decision.code, message=_reason(weighed.tool, decision))
         refusal = await self._approving.refusal(weighed, turn)
         return refusal or self._changed(weighed, turn)
+
+    async def confirm(
+        self, weighed: Judgement, turn: Turn, about: str, shown: dict[str, Any], why: str, text: str
+    ) -> str | None:
+        """Ask a person about a call that runs; return `None` for a yes, else why not.
+
+        No rule answers this, and no approval of the call: the question has a name and a
+        fingerprint of its own, made of what is shown and why.
+        """
+        asked = weighed.tool
+
+        def preview(**_: Any) -> str:
+            return text
+
+        tool = Tool(
+            spec=ToolSpec(f"{asked.name}:{about}", why),
+            check=lambda given: Checked(values=given),
+            traits=asked.traits,
+            origin=asked.origin,
+            preview=preview,
+        )
+        question = msgspec.structs.replace(
+            weighed,
+            call=msgspec.structs.replace(weighed.call, input=shown),
+            tool=tool,
+            values=shown,
+            facts=msgspec.structs.replace(weighed.facts, input=shown, tainted=turn.tainted),
+            decision=Decision(verdict="ask", code="approval_required", reason=why, asked=True),
+            read=False,
+            pinned=CallFiles(),
+        )
+        refusal = await self._approving.refusal(question, turn)
+        return None if refusal is None else refusal.message
 
     def _changed(self, weighed: Judgement, turn: Turn) -> Failure | None:
         """Return a failure where a call no longer means what was approved.

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -228,6 +228,12 @@ class RunLimits(msgspec.Struct, frozen=True, kw_only=True):
     parallel: int = 8
 
 
+# `Gate.confirm`: the call that runs, its turn, and the question.
+ConfirmCall: TypeAlias = Callable[
+    [Judgement, Turn, str, dict[str, Any], str, str], Awaitable[str | None]
+]
+
+
 class Running:
     """The runner of calls; it holds no state of them."""
 
@@ -239,8 +245,10 @@ class Running:
         keep: Keep | None,
         budgets: Budgets | None = None,
         origins: Origins | None = None,
+        confirm: ConfirmCall | None = None,
     ) -> None:
         self._limits = limits
+        self._confirm = confirm
         self._budgets = budgets
         self._journal = journal
         self._keep = keep
@@ -300,6 +308,7 @@ class Running:
             judge=lambda url: redirect_refusal(weighed.policy, weighed.facts, url),
             judge_path=lambda path: path_refusal(weighed.policy, weighed.facts, path),
             tainted=lambda: (*turn.tainted, *_taints(tool, context)),
+            confirm=self._confirm and partial(self._confirm, weighed, turn),
         )
         if listen is not None:
             listen(CallBegan(id=call.id))
@@ -520,7 +529,12 @@ class Runtime:
         self.gate = Gate(registry, policy or Policy(), approving or Approving(), resolve, origins)
         self._limits = limits or RunLimits()
         self._running = Running(
-            self._limits, journal=journal, keep=keep, budgets=budgets, origins=origins
+            self._limits,
+            journal=journal,
+            keep=keep,
+            budgets=budgets,
+            origins=origins,
+            confirm=self.gate.confirm,
         )
 
     def plan(self, calls: Iterable[Call], turn: Turn | None = None) -> list[Judged]:

@@ -27,6 +27,7 @@ from callblocks.guard.files.root import Root
 from callblocks.guard.workers.threads import Budgets
 from callblocks.models.model import Model
 from callblocks.policy.policy import Policy
+from callblocks.protocols.mcp.server_link import McpServers
 from callblocks.runtime.journal import Journal, JournalUnavailable
 from callblocks.session.model_choice import ModelMenu, Offered, SessionSettings
 from callblocks.session.session import Session
@@ -74,7 +75,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     not the model's own name. `budgets` limit the concurrent processes and model streams of all
     sessions and of one user. Finished approvals and journal entries are deleted after
     `retention_days`; `None` keeps them. A turn that was interrupted longer ago than that should not
-    be resumed.
+    be resumed. The tools of `mcp` are known beside all others; whoever made it closes it.
     """
 
     state: Path
@@ -94,6 +95,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     team: TeamSettings | None = None
     budgets: Budgets | None = None
     retention_days: float | None = 90.0
+    mcp: McpServers | None = None
 
 
 class HostParts(NamedTuple):
@@ -216,6 +218,16 @@ class Host:
         """Return the sessions in which a turn runs."""
         return [session for session, _ in self._sessions.values() if session.is_running]
 
+    def renew_tools(self) -> None:
+        """Look again which tools there are; sessions that are idle know them from their next turn.
+
+        A session that runs keeps its tools until it is opened anew.
+        """
+        self.registry = _known_tools(self.settings, self.root)
+        idle = [name for name, (session, _) in self._sessions.items() if _is_idle(session)]
+        for name in idle:
+            self._sessions.pop(name)[1].close()
+
     def close(self) -> None:
         """Close the store, the books and the workspace; no turn may run any more."""
         self._stack.close()
@@ -292,11 +304,7 @@ class Host:
         """Close the sessions that were used least recently, if there are many."""
         if len(self._sessions) < _KEPT:
             return
-        idle = [
-            name
-            for name, (session, _) in self._sessions.items()
-            if not session.is_running and not session.is_held
-        ]
+        idle = [name for name, (session, _) in self._sessions.items() if _is_idle(session)]
         for name in idle[: len(self._sessions) - _KEPT + 1]:
             self._sessions.pop(name)[1].close()
 
@@ -317,8 +325,14 @@ class Host:
         self._sessions.clear()
 
 
+def _is_idle(session: Session) -> bool:
+    return not session.is_running and not session.is_held
+
+
 def _known_tools(settings: HostSettings, root: Root) -> Registry:
     given = settings.tools or Registry()
+    if settings.mcp is not None:
+        given |= Registry(settings.mcp.tools()).without(given.names)
     pages = settings.state / PAGES
     standard = standard_tools(root, office=settings.office, pages=pages).without(given.names)
     if settings.only:

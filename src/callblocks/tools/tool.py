@@ -26,6 +26,7 @@ __all__ = (
     "URLS",
     "Check",
     "Checked",
+    "Confirm",
     "Context",
     "Denoted",
     "FieldFault",
@@ -55,6 +56,10 @@ __all__ = (
 # A function that stores a file: its name, its content, its MIME type ("" to guess).
 Keep = Callable[[str, bytes, str], Artifact]
 
+# A question to a person: what it is about, the values shown, the reason, and a preview. Return
+# `None` for a yes, else why not.
+Confirm = Callable[[str, dict[str, Any], str, str], Awaitable[str | None]]
+
 
 class Context:
     """One run of one call, as its tool sees it.
@@ -75,6 +80,7 @@ class Context:
         judge: Callable[[str], str | None] | None = None,
         judge_path: Callable[[str], str | None] | None = None,
         tainted: Callable[[], tuple[str, ...]] | None = None,
+        confirm: Confirm | None = None,
     ) -> None:
         self.call_id = call_id
         self.key = key
@@ -88,6 +94,7 @@ class Context:
         self._keep = keep
         self._judge = judge
         self._judge_path = judge_path
+        self._confirm = confirm
         self.origins = tainted or self._own_origins
 
     def report(self, text: str) -> None:
@@ -103,6 +110,18 @@ class Context:
         artifact = self._keep(name, whole, mime)
         self.artifacts.append(artifact)
         return artifact
+
+    async def confirm(
+        self, about: str, shown: dict[str, Any], *, reason: str, preview: str = ""
+    ) -> str | None:
+        """Ask a person in the middle of the call; return `None` for a yes, else why not.
+
+        The question is one of its own, named `TOOL:about`: an approval of the call is none of it.
+        Call this in the event loop in which the tool was started.
+        """
+        if self._confirm is None:
+            return "nobody can be asked here"
+        return await self._confirm(about, shown, reason, preview)
 
     def notice(self, code: str, message: str, **details: object) -> None:
         """Tell the model something beside the output."""

@@ -179,8 +179,12 @@ def test_a_command_that_lacks_a_package_says_so_in_one_line(
     )
 
 
+# What a group does where no command of it is named.
+_ALONE = {"workspace": "show", "mcp": "list"}
+
+
 def _whole(path: str) -> str:
-    return f"{path} show" if path == "workspace" else path
+    return f"{path} {_ALONE[path]}" if path in _ALONE else path
 
 
 def test_a_public_name_that_lacks_its_extra_is_an_import_error() -> None:

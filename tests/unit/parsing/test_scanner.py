@@ -148,10 +148,6 @@ def test_the_offset_counts_all_that_was_taken(pieces: list[str]) -> None:
         taken += len(scan.take(scan.pos + len(piece) // 2))
         assert scan.offset == taken
         assert scan.empty == (scan.text[scan.pos :] == "")
-    waiting = scan.text[scan.pos :]
-    assert scan.drain() == waiting
-    assert scan.offset == taken
-    assert scan.empty
 
 
 def test_a_shape_waits_for_the_end_of_its_longest_run() -> None:

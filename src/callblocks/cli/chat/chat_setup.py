@@ -31,11 +31,12 @@ from callblocks.cli.options.chat_options import (
 from callblocks.cli.options.policy_options import check_names, given_policy
 from callblocks.cli.options.read_options import AUTO
 from callblocks.cli.options.state_folder import state_folder
-from callblocks.cli.options.tool_setup import code_files, given_office
+from callblocks.cli.options.tool_setup import code_files, given_office, open_mcp
 from callblocks.core.errors import CallerError, ModelError, UnknownDialect
 from callblocks.models.config import Config, NamedModel, open_named, read_config
 from callblocks.models.model import Model
 from callblocks.models.scripted import ScriptedModel
+from callblocks.protocols.mcp.servers import servers_path
 from callblocks.session.host import Host, HostSettings
 from callblocks.session.model_choice import Offered, SessionSettings, check_dialect
 from callblocks.session.session import Session
@@ -207,6 +208,7 @@ class ChatSetup:
             )
         for model in self._models:
             _tell_broken(model)
+        self._mcp = open_mcp()
         self.host = self._open(self._first)
 
     @property
@@ -308,6 +310,8 @@ class ChatSetup:
         try:
             self.host.close()
         finally:
+            if self._mcp is not None:
+                self._mcp.close()
             for model in self._models:
                 await model.close()
 
@@ -346,7 +350,8 @@ class ChatSetup:
 
     def _open(self, first: Offered) -> Host:
         options, given = self._options, self._options["tools"]
-        own = (options["policy"], options["team"], options["skills"])
+        servers = None if self._mcp is None else str(servers_path())
+        own = (options["policy"], options["team"], options["skills"], servers)
         steering = (*own, *code_files(options["workspace"]))
         return Host(
             HostSettings(
@@ -365,6 +370,7 @@ class ChatSetup:
                 own=tuple(path for path in steering if path),
                 team=self._team,
                 session=session_settings(options, first),
+                mcp=self._mcp,
             )
         )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Unpack
 
 import click
 
+from callblocks.cli.commands.bulk import BulkOptions, bulk_options, convert_corpus
 from callblocks.cli.exits import EXIT_CODES, PROBLEMS, Refusal, say
 from callblocks.cli.options.read_options import (
     AUTO,
@@ -20,6 +22,7 @@ from callblocks.cli.options.tool_setup import Tools, tools_option
 from callblocks.cli.terminal.io import FILE, STDIN, BadByte, name_of, pieces
 from callblocks.cli.terminal.paint import progress
 from callblocks.core.errors import Unwritable
+from callblocks.core.extras import needing
 from callblocks.dialects import dialects
 from callblocks.parser import parse
 from callblocks.parsing.conversion import Unsaid, conversion
@@ -29,7 +32,7 @@ __all__ = ("command",)
 
 
 @click.command("convert", short_help="Write a text in another dialect.", epilog=EXIT_CODES)
-@click.argument("file", metavar="[FILE]", type=FILE, default=STDIN)
+@click.argument("files", metavar="[FILE] | IN... OUT", nargs=-1)
 @click.option("--to", "target", type=ONE_DIALECT, required=True, help="The dialect to write.")
 @click.option(
     "--from", "source", type=DIALECT, default=AUTO, show_default=True, help="The dialect to read."
@@ -42,21 +45,35 @@ __all__ = ("command",)
 @tools_option("Tools to bind and order arguments by.")
 @model_option
 @reasoning_option
+@bulk_options
+@click.pass_context
 def command(
-    file: str,
+    context: click.Context,
+    files: tuple[str, ...],
     target: str,
     source: str,
     keep: bool,
     tools: Tools,
     model_hint: str,
     reasoning: tuple[tuple[str, str], ...],
+    **options: Unpack[BulkOptions],
 ) -> None:
     """Write a text in another dialect, to standard output.
 
     FILE is a path, or - for standard input, which is also the default. Everything that the other
     dialect cannot say is named on standard error, and then nothing is written; with --keep, calls
     stay in the text as they were written, and thoughts are left out.
+
+    With IN and OUT, or with --jobs or --cluster, many texts are written: IN is a file of JSON
+    lines, Parquet or text, a folder of them, or an s3:// address, and OUT is a folder or an s3://
+    address. A text that cannot be said stays as it was, and is counted in OUT/convert.json. Run
+    it again after a crash: it goes on, and the files have the same bytes.
     """
+    if len(files) > 1 or options["jobs"] or options["cluster"]:
+        with needing("run", "callblocks convert with many files"):
+            convert_corpus(files, target, source, keep, tools, model_hint, reasoning, options)
+        return
+    file = str(FILE.convert(files[0] if files else STDIN, None, context))
     text, limits = _read(file), Limits(calls=NO_LIMIT)
     parsed = parse(text, source, tools=tools, model=model_hint, reasoning=reasoning, limits=limits)
     made = conversion(parsed, text, dialects[target], tools, reasoning)

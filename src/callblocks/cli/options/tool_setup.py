@@ -24,6 +24,8 @@ from callblocks.core.specs import ToolSpec
 
 if TYPE_CHECKING:
     from callblocks.guard.files.root import Root
+    from callblocks.protocols.mcp.http_transport import BrowserSignIn
+    from callblocks.protocols.mcp.server_link import McpServers
     from callblocks.toolkits.office.backend import Office
     from callblocks.tools.registry import Registry
 
@@ -36,7 +38,9 @@ __all__ = (
     "every_tool",
     "given_office",
     "office_option",
+    "open_mcp",
     "open_workspace",
+    "own_tools",
     "tools_option",
     "workplace_options",
     "workspace_option",
@@ -237,6 +241,37 @@ def _real(path: str) -> str:
 _real_folder = cache(os.path.realpath)
 
 
+def open_mcp(sign_in: BrowserSignIn | None = None) -> McpServers | None:
+    """The MCP servers of the person's own file; None where there are none.
+
+    None is started for this, unless it was never seen before. They end with the program.
+    """
+    from callblocks.protocols.mcp.servers import read_servers, servers_path
+
+    entries = read_servers(servers_path())
+    if not entries:
+        return None
+    from callblocks.cli.options.state_folder import state_folder
+    from callblocks.core.extras import require
+    from callblocks.protocols.mcp.server_link import McpServers
+
+    require("mcp", f"the file {servers_path()}")
+    hidden = [str(servers_path().parent)]
+    return McpServers(entries, state_folder(), hidden=hidden, sign_in=sign_in, said=say)
+
+
+def own_tools(root: Root, office: Office | None = None) -> Registry:
+    """The tools that come with callblocks; those of an office only where there is one."""
+    from callblocks.cli.options.state_folder import PAGES, state_folder
+    from callblocks.toolkits.office.open_office import OFFICE_TOOLS, has_office
+    from callblocks.toolkits.standard import standard_tools
+
+    standard = standard_tools(root, office=office, pages=state_folder() / PAGES)
+    if office is None and not has_office(root):
+        standard = standard.without(OFFICE_TOOLS)
+    return standard
+
+
 def every_tool(
     given: Tools, root: Root, own: Registry | None = None, office: Office | None = None
 ) -> Registry:
@@ -253,6 +288,8 @@ def every_tool(
         from callblocks.toolkits.turn_tools import in_turn
 
         standard = in_turn(standard, own)
+    if (servers := open_mcp()) is not None:
+        standard |= Registry(servers.tools()).without(standard.names)
     if not isinstance(given, Registry):
         return standard
     for name in standard.names:

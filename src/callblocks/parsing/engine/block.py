@@ -96,20 +96,25 @@ class Asking:
     compare with its literals. `before` is the text in front of the block (see `Scanner.before`).
     """
 
-    def __init__(self, stage: ParseState, opening: str) -> None:
+    index: int | None = None
+    # The markers that did not match at the offset `missed_at`; filled if attempts are kept.
+    missed: tuple[Markers | str, ...] = ()
+
+    def __init__(self, stage: ParseState, dialect: str, opening: str) -> None:
         self.stage = stage
+        self.dialect = dialect
         self.scan = scan = stage.scan
         self.opening = opening
-        self.marker = with_lf(opening)
+        self.marker = with_lf(opening) if "\r" in opening else opening
         self.start: int = stage.said
+        self.missed_at = self.start
         self.at_start = not stage.solid
         self.fresh = scan.fresh
-        self.before = scan.before
-        self.taken: list[str] = [scan.take(scan.pos + len(opening))]
-        self.index: int | None = None
-        # The markers that did not match at the offset `missed_at`; filled if attempts are kept.
-        self.missed: tuple[Markers | str, ...] = ()
-        self.missed_at = self.start
+        self.before = scan.before if scan.looks_back else ""
+        self.taken: list[str] = [opening]
+        if opening:
+            scan.pos += len(opening)
+            scan.fresh = False
 
     @property
     def offset(self) -> int:
@@ -123,7 +128,7 @@ class Asking:
 
     def until(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Consume text and the marker behind it; the marker is `""` where the input ended."""
-        return self._read(markers, live=False)
+        return self._read(markers, None)
 
     def some(self, markers: Markers) -> Reading[tuple[str, str | None]]:
         """Consume the text that has arrived, up to a marker, and the marker.
@@ -142,7 +147,7 @@ class Asking:
 
     def stream(self, markers: Markers) -> Reading[tuple[str, str]]:
         """Like `until`, but emit the text as the call's input while it arrives."""
-        return self._read(markers, live=True)
+        return self._read(markers, self._speak(live=True))
 
     def match(self, markers: Markers) -> Reading[str]:
         """Consume the marker at the current offset, and return it, or `""`."""
@@ -150,7 +155,12 @@ class Asking:
         while True:
             marker, certain = scan.match(markers)
             if certain:
-                return self._take(scan.pos + len(marker)) if marker else self._miss(markers)
+                if marker is None:
+                    return self._miss(markers)
+                scan.pos += len(marker)
+                scan.fresh = scan.fresh and not marker
+                self.taken.append(marker)
+                return marker
             if scan.fresh:
                 yield
                 continue
@@ -279,10 +289,11 @@ class Asking:
             at -= len(taken[first])
         return first, at
 
-    def _read(self, markers: Markers, live: bool) -> Reading[tuple[str, str]]:
-        first = len(self.taken)
-        end = yield from self.stage.stream(markers, self._speak(live), self.taken.append)
-        text = "".join(self.taken[first:])
+    def _read(self, markers: Markers, speak: Speak | None) -> Reading[tuple[str, str]]:
+        taken = self.taken
+        first = len(taken)
+        end = yield from self.stage.stream(markers, speak, taken.append)
+        text = taken[first] if len(taken) == first + 1 else "".join(taken[first:])
         return text, self._take(end) if end is not None else self._miss(markers)
 
     def _miss(self, wanted: Markers | str) -> str:
@@ -302,7 +313,9 @@ class Asking:
             self.stage.say(speak(text, self.stage.span()))
 
     def _take(self, end: int) -> str:
-        text = self.scan.take(end)
+        scan = self.scan
+        text = scan.text[scan.pos : end]
+        scan.pos, scan.fresh = end, scan.fresh and not text
         self.taken.append(text)
         return text
 
@@ -333,35 +346,38 @@ class UnlikelyName(Exception):
 class Block(Asking):
     """A block that an opener began, and the call in it."""
 
-    def __init__(self, stage: ParseState, dialect: str, opening: str) -> None:
-        super().__init__(stage, opening)
-        self.dialect = dialect
-        self.barred = 0
-        self.retired = False
-        self.name = self.written_name = ""
-        self.id: str | None = None
-        self._expected, self._expected_at = "", self.start
-        self._muted = False
-        self._call_start = self.start
-        self._last: int | None = None
+    barred = 0
+    retired = False
+    name = written_name = ""
+    id: str | None = None
+    _expected = ""
+    _expected_at = 0
+    _call_start = 0
+    _muted = False
+    _last: int | None = None
 
     def started(
         self, name: str, id_: str | None = None, *, id_later: bool = False, end: int | None = None
     ) -> None:
         """Emit the start of a call. With `id_later` the block may still name its id."""
-        self.written_name, name = name, self.known_name(name)
-        self._check_name(name)
+        stage = self.stage
+        self.written_name = name
+        if stage.tools:
+            name = self.known_name(name)
+        if stage.quotes and not stage.alone:
+            self._check_name(name)
         self.name = name
         # Beyond the limit of calls the reader goes on without emitting: its text must still be
         # consumed up to the closing marker, and then becomes one `Malformed`.
-        self._muted = self.stage.calls >= self.stage.limits.calls
+        self._muted = stage.calls >= stage.limits.calls
         if self._muted:
             return
-        self.index, self.id, self._call_start = self.stage.calls, None, self.stage.said
-        self._last, self.stage.calls, self.stage.solid = self.index, self.stage.calls + 1, True
-        self.stage.call_dialects[self.index] = self.dialect
+        self.index = self._last = index = stage.calls
+        self.id, self._call_start = None, stage.said
+        stage.calls, stage.solid = index + 1, True
+        stage.call_dialects[index] = self.dialect
         duplicate = self._claim(id_) if id_ or not id_later else False
-        self.stage.say(CallStarted(self.index, self.id, name, self.stage.span(end)))
+        stage.say(CallStarted(index, self.id, name, stage.span(end)))
         if duplicate:
             self._note_duplicate(id_)
 
@@ -372,7 +388,7 @@ class Block(Asking):
         a tool of that name is declared.
         """
         tools = self.stage.tools
-        if not tools or name in tools or self.stage.strict:
+        if name in tools or self.stage.strict:
             return name
         bare = name.strip(_MARKS)
         inner = _NAMESPACE.sub("", bare, count=1) if _NAMESPACE.match(bare) else bare
@@ -385,7 +401,7 @@ class Block(Asking):
         then. A dialect that the caller named is not checked.
         """
         stage = self.stage
-        if stage.alone or not stage.quotes or self._last is not None or stage.said != self.start:
+        if self._last is not None or stage.said != self.start:
             return
         if name not in stage.tools and not _is_likely_name(name):
             raise UnlikelyName(f"{name!r:.60} is no name of a tool")
@@ -400,7 +416,8 @@ class Block(Asking):
     def input(self, text: str, end: int | None = None) -> None:
         """Emit consumed input as a `CallInput`; `text` may omit the markup in it."""
         if self.index is not None:
-            self.stage.say(CallInput(self.index, text, self.stage.span(end)))
+            stage = self.stage
+            stage.say(CallInput(self.index, text, stage.span(end)))
 
     def ready(
         self,
@@ -423,9 +440,9 @@ class Block(Asking):
             return self.malformed(
                 "too-many-calls", f"more than {self.stage.limits.calls}", end, text
             )
-        duplicate = self._claim(id_) if self.id is None else False
+        stage, duplicate = self.stage, self._claim(id_) if self.id is None else False
         assert self.id is not None
-        place = self.stage.span(end)
+        place = stage.span(end)
         call = Call(
             id=self.id,
             name=self.name,
@@ -435,11 +452,12 @@ class Block(Asking):
             span=(self._call_start, place[1]),
             ended=ended,
         )
-        self.stage.say(CallReady(self.index, call, place))
-        self.stage.ready.append((self.id, self.index))
+        stage.say(CallReady(self.index, call, place))
+        stage.ready.append((self.id, self.index))
         if duplicate:
             self._note_duplicate(id_)
-        self._check_keys(value)
+        if stage.tools:
+            self._check_keys(value)
         if self.name != self.written_name:
             self.problem("repaired-name", f"{self.written_name!r:.60} was read as {self.name!r}")
         self.index = None
@@ -452,7 +470,7 @@ class Block(Asking):
         another declared tool, whose call may have lost its beginning.
         """
         tools = self.stage.tools
-        tool = tools.get(self.name) if tools else None
+        tool = tools.get(self.name)
         known = tool.properties if tool else {}
         if not known or value.keys() <= known.keys():
             return

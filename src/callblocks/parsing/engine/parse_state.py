@@ -140,16 +140,6 @@ class Scanner:
         self.text = self.text[self.pos :] + piece
         self.pos = 0
 
-    def drain(self) -> str:
-        """Empty the buffer, and return the pending text; the offset does not change."""
-        if self.looks_back:
-            self.tail = self.before
-        pos = self.pos
-        text = self.text[pos:]
-        self.base += pos
-        self.text, self.pos = "", 0
-        return text
-
     def find(self, markers: Markers) -> tuple[int, re.Match[str] | None]:
         """Return the position where the free text ends, and the marker there if it is certain.
 
@@ -261,6 +251,7 @@ class ParseState:
         "attempts",
         "call_dialects",
         "calls",
+        "fast",
         "fence",
         "held",
         "hit",
@@ -268,6 +259,7 @@ class ParseState:
         "keep",
         "limits",
         "out",
+        "parked",
         "passed",
         "prose_log",
         "quotes",
@@ -310,6 +302,10 @@ class ParseState:
         # Set while a reader is parked: the search that wakes it, the constructor of the events
         # that free text becomes, and a callback that keeps the text. `held` is the end of the last
         # piece, which may be the beginning of a marker.
+        # `parked` has these three if each free piece is emitted and kept, and so has `fast`, if
+        # nothing is held.
+        self.parked: tuple[Search, Keep, Speak] | None = None
+        self.fast: tuple[Search, Keep, Speak] | None = None
         self.search: Search | None = None
         self.speak: Speak | None = None
         self.keep: Keep | None = None
@@ -352,13 +348,19 @@ class ParseState:
         while True:
             end, hit = scan.find(markers) if hit is None else (hit.start(), hit)
             if end > scan.pos:
-                self._release(scan.take(end), speak, keep)
+                text = scan.take(end)
+                if keep:
+                    keep(text)
+                if speak:
+                    self.solid = self.solid or not text.isspace()
+                    self.say(speak(text, (self.said, self.said + len(text))))
             if hit:
                 return hit.end()
             if scan.closed:
                 return None
             if (self.solid or speak is not Text) and not scan.fresh:
-                self.settle(markers.growing.search, speak, self._logging(speak, keep))
+                kept = keep if self.prose_log is None else self._logging(speak, keep)
+                self.settle(markers.growing.search, speak, kept)
                 yield
                 hit = self.hit
             else:
@@ -373,19 +375,26 @@ class ParseState:
 
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Park the reader: until `search` matches, `feed` handles text without resuming it."""
-        self.held = self.scan.drain()
+        scan = self.scan
         if self.quotes:
+            scan.tail = scan.before
             self.passed.clear()
-            self.passed.append(self.scan.tail)
+            self.passed.append(scan.tail)
+        pos = scan.pos
+        self.held = scan.text[pos:]
+        scan.base += pos
+        scan.text, scan.pos = "", 0
         self.search, self.speak, self.keep = search, speak, keep
+        # Texts that nobody keeps are put where quotations are looked for; it is as cheap as a test.
+        if speak is None or (self.quotes and keep is not None):
+            self.parked = self.fast = None
+        else:
+            self.parked = search, keep or self.passed.append, speak
+            self.fast = None if self.held else self.parked
 
     def hurry(self, search: Search) -> None:
         """Replace the search of a parked reader with one that is faster for the text to come."""
         self.search = search
-
-    def _release(self, text: str, speak: Speak | None, keep: Keep | None) -> None:
-        if keep:
-            keep(text)
-        if speak:
-            self.solid = self.solid or not text.isspace()
-            self.say(speak(text, (self.said, self.said + len(text))))
+        if self.parked is not None:
+            self.parked = search, self.parked[1], self.parked[2]
+            self.fast = self.fast and self.parked

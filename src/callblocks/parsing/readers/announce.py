@@ -77,6 +77,8 @@ def as_input(
     None, null and the empty string are an empty input. `as_text`: the grammar writes arguments as a
     string that holds JSON; without it such a string is a mistake that is repaired.
     """
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value), ()
     if value is None or value == "":
         return {}, ()
     if isinstance(value, str) and (as_text or not strict):
@@ -84,9 +86,7 @@ def as_input(
         if isinstance(inner, dict):
             found = repairs if as_text else ("repaired-input", *repairs)
             return cast("dict[str, Any]", inner), found
-    if not isinstance(value, dict):
-        raise ValueError("the arguments are not an object")
-    return cast("dict[str, Any]", value), ()
+    raise ValueError("the arguments are not an object")
 
 
 def _inner(text: str, strict: bool, depth: int) -> tuple[Any, tuple[str, ...]]:
@@ -115,6 +115,8 @@ class Telling:
     the next call. Codes begin with the dialect's name unless they are `general`.
     """
 
+    any = False
+
     def __init__(
         self,
         block: Block,
@@ -124,7 +126,6 @@ class Telling:
         general: bool = False,
     ) -> None:
         self.block = block
-        self.any = False
         self.details: dict[str, str] = {}
         self._as_text = as_text
         self._id_later = id_later
@@ -136,7 +137,7 @@ class Telling:
     ) -> None:
         """Emit a call that ends at `end`, or `Malformed` if its input cannot be used."""
         strict, depth = self.block.stage.strict, self.block.stage.limits.depth
-        found = dict.fromkeys(repairs)
+        found = dict.fromkeys(repairs) if repairs else {}
         beside = None if parts.place or not parts.extra else self._beside(parts)
         if beside and strict:
             return self.bad("call", "its arguments stand beside its name", end=end)
@@ -155,9 +156,9 @@ class Telling:
         self.block.ready(
             value, size=size, id_=parts.id, extra=extra, ended=ended, end=end, text=text
         )
-        for code in found | dict.fromkeys(inner):
+        for code in found | dict.fromkeys(inner) if found or inner else ():
             self.block.problem(code, self.details.get(code, GENERAL_CODES[code]), place)
-        if not value and (unbound := objects_in(extra)):
+        if not value and extra and (unbound := objects_in(extra)):
             self.block.problem(
                 "unbound-arguments", f"{unbound[0]!r:.60} is no key of a call", place
             )
@@ -214,8 +215,9 @@ class Telling:
 
     def _done(self, end: int) -> None:
         self.any = True
-        self.details.clear()
         self._since = end
+        if self.details:
+            self.details.clear()
 
 
 def _has_only(value: Any, known: Mapping[str, Any]) -> bool:

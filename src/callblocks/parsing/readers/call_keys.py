@@ -104,11 +104,6 @@ class Heads(NamedTuple):
     has_id: bool
     id_after: Markers | None
 
-    def told(self, head: str) -> tuple[str | None, str]:
-        """Return the id, if there is one, and the name in a text that `begin` matched."""
-        id_ = read_id(head.split('"', 4)[3]) if self.has_id else None
-        return id_, head[head.rindex('"', 0, -1) + 1 : -1]
-
 
 class Parts(NamedTuple):
     """The parts of a call object; `place` is the span of its input."""

@@ -31,7 +31,7 @@ from callblocks.parsing.readers.call_keys import Heads, Keys, Parts, extra_of, r
 from callblocks.parsing.repair.brackets import Brackets
 from callblocks.parsing.repair.call_row import Broken, Mended, mend, read_mended
 from callblocks.parsing.values.json_scan import JsonScan, ScanState
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.json_text import read_json, read_json_at
 
 __all__ = (
     "CallObject",
@@ -102,6 +102,14 @@ class CallRow:
         return Markers(*self.closing)
 
     @cached_property
+    def usual_end(self) -> Markers | None:
+        """Markers for all that usually follows the arguments of the only object of a row."""
+        if self.trailing or self.heads.id_after or not self.is_closed:
+            return None
+        braces = (_GAP, r"\}") * (1 + self.keys.wrapped)
+        return Markers(*(Shape((*braces, _GAP, *map(re.escape, one))) for one in self.closing))
+
+    @cached_property
     def trailers(self) -> Markers:
         """The markers that may follow the row."""
         return Markers(*self.trailing)
@@ -150,6 +158,10 @@ class CallRow:
 # ` with two markers. Everything else goes member by member (`_any`). Both record their keys in
 # `_seen`, by which duplicates are found.
 
+# The value of arguments that were not read yet.
+_UNREAD = object()
+# The character that ends arguments, by the one that begins them.
+_CLOSING = {"{": "}", '"': '"'}
 # A short string without escapes, as most keys and ids are: one match instead of a scan.
 _PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))
 
@@ -157,64 +169,69 @@ _PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))
 class CallObject:
     """A reader of one call object, and the members that were read so far.
 
-    `heads`: patterns for the usual beginnings. `sure`: a name alone makes it a call, unless it is
-    one of the `silent` names. `as_text`: its arguments are a string. `any_name`: the name need not
-    be a declared tool's. `early`: the call starts with its arguments although it may be no call.
-    `keyed`: the only key may be the name of a declared tool.
+    `any_name`: the name need not be a declared tool's. `silent`: names that call nothing. `keyed`:
+    the only key may be the name of a declared tool.
 
-    `is_answer`: a key shows that it is data, or describes a tool.
+    `is_answer`: a key shows that it is data, or describes a tool. `is_closed`: the marker that
+    closes the row was consumed, too, for `end` matched.
 
     Of a duplicate key the last value counts, which is a repair. A second name that differs from the
     emitted one sets `renamed`: the call is then bad, because an event cannot be revoked.
     """
 
+    name = ""
+    id: str | None = None
+    input: Span | None = None
+    written = ""
+    started = False
+    meant = False
+    is_answer = False
+    is_closed = False
+    too_deep = False
+    renamed = False
+    _name_key = _input_key = ""
+    _empty = False
+    _value_read: Any = _UNREAD
+
     def __init__(
         self,
         block: Block,
-        keys: Keys,
-        heads: Heads,
-        *,
-        sure: bool,
+        row: CallRow,
+        end: Markers | None,
         silent: tuple[str, ...],
-        as_text: bool,
+        *,
         any_name: bool,
-        early: bool,
-        keyed: bool,
     ) -> None:
         self.block = block
-        self.keys = keys
-        self.sure = sure
+        self.row = row
+        self.end = end
+        self.keys = row.keys
+        self.sure = row.sure
         self.silent = silent
         self.any_name = any_name
-        self.early = early
-        self.keyed = keyed
-        self.opens = '{"' if as_text else "{"
-        self.start = block.offset
-        self.mark = len(block.taken)
-        self.name = ""
-        self.id: str | None = None
-        self.input: Span | None = None
-        self.written = ""
-        self.started = False
-        self.meant = False
-        self.is_answer = False
-        self.too_deep = False
-        self.renamed = False
+        self.start = block.scan.base + block.scan.pos
         self.repairs: dict[str, None] = {}
-        self._name_key = self._input_key = ""
         self._others: dict[str, Any] = {}
-        self._heads = heads
-        self._empty = False
         self._seen: set[tuple[int, str]] = set()
+
+    @property
+    def keyed(self) -> bool:
+        """True if the only key may be the name of a declared tool."""
+        return self.sure or (self.row.tools_suffice and not self.keys.deep)
 
     def read(self, level: int = 0) -> Reading[bool]:
         """Read the object at the current offset; return whether it is complete."""
-        going = yield from self._first(level)
+        if level == 0 and (head := (yield from self.block.match(self.row.heads.begin))):
+            going = yield from self._quick(head)
+        else:
+            going = yield from self._first(level)
+        if self.is_closed:
+            return True
         return (yield from self._rest(level)) if going else self._empty
 
     def _rest(self, level: int) -> Reading[bool]:
         """Read the members behind the first one, up to the closing brace."""
-        going, id_after = True, self._heads.id_after
+        going, id_after = True, self.row.heads.id_after
         if id_after is not None and level == 0 and (0, self.keys.id) not in self._seen:
             member = yield from self.block.match(id_after)
             if member:
@@ -232,8 +249,6 @@ class CallObject:
 
     def _first(self, level: int) -> Reading[bool]:
         """Read up to the end of the first member, or the whole of an empty object."""
-        if level == 0 and (quick := (yield from self.block.match(self._heads.begin))):
-            return (yield from self._quick(quick))
         self.block.step()
         self._empty = (yield from self.block.peek()) == "}"
         if self._empty:
@@ -242,19 +257,27 @@ class CallObject:
         return (yield from self._any(level))
 
     def _quick(self, head: str) -> Reading[bool]:
-        keys, level = self.keys, int(self.keys.wrapped)
-        self.id, self.name = self._heads.told(head)
+        """Read a usual object behind its name; return whether to go on, as `_first` does."""
+        block, keys, heads = self.block, self.keys, self.row.heads
+        if heads.has_id:
+            self.id = read_id(head.split('"', 4)[3])
+        self.name = head[head.rindex('"', 0, -1) + 1 : -1]
         self._name_key = keys.name[0]
-        self._seen |= self._heads.seen
-        if not self._may_be_called:
+        self._seen |= heads.seen
+        if not (self.sure or self._is_known or self.name in self.silent):
             return False
-        if self.sure and not self.is_silent:
-            self.begin()
-        going = True
-        if (yield from self.block.match(self._heads.then)):
+        if self.sure and self.name not in self.silent:
+            self.started = True
+            block.started(self.name, self.id, id_later=bool(keys.id))
+        level, going = int(keys.wrapped), True
+        if (yield from block.match(heads.then)):
             self._seen.add((level, keys.input[0]))
             self._input_key = keys.input[0]
-            going = yield from self._input(self.block.scan.text[self.block.scan.pos])
+            going = yield from self._input(block.scan.text[block.scan.pos])
+            end = self.end
+            if going and end is not None and (yield from block.match(end)):
+                self.is_closed = True
+                return True
         return going and (not level or (yield from self._rest(level)))
 
     def _any(self, level: int) -> Reading[bool]:
@@ -268,8 +291,23 @@ class CallObject:
         """Return the parts of the complete object; raise `ValueError` for bad arguments."""
         if not self.name:
             return self._keyed()
-        value = self._read(self.written) if self.input else None
-        return Parts(self.name, self.id, value, self.input, extra_of(self._others))
+        value = self._value_read
+        if value is _UNREAD:
+            value = self._read(self.written) if self.input else None
+        extra = extra_of(self._others) if self._others else {}
+        return Parts(self.name, self.id, value, self.input, extra)
+
+    def plain_input(self) -> dict[str, Any] | None:
+        """Return the input of a started call with nothing unusual, an object; else None."""
+        if not self.started or self.too_deep or self.repairs or self.renamed:
+            return None
+        value = self._value_read
+        if value is _UNREAD:
+            try:
+                value = read_json(self.written, self.block.stage.limits.depth)
+            except ValueError:
+                return None
+        return cast("dict[str, Any]", value) if type(value) is dict else None
 
     def _keyed(self) -> Parts | None:
         """Return the parts of an object whose only key is a declared tool: `{"ls": {"path": "."}}`.
@@ -392,25 +430,57 @@ class CallObject:
         # Stream the arguments only if the object is certain to be a call by now: a known name, and
         # arguments of the right form. In a guessed dialect without a marker the call starts only
         # when the object is complete, unless its events can still be discarded (`early`).
-        start = self.block.offset
-        if self.name and char and char in self.opens and self._is_known and not self.is_silent:
+        block = self.block
+        start = block.scan.base + block.scan.pos
+        opens = '{"' if self.row.as_text else "{"
+        if self.name and char and char in opens and self._is_known and self.name not in self.silent:
             self.meant = True
-            if self.early or self.block.stage.alone or self.block.opening.strip():
+            if not self.started and (self.row.early or block.stage.alone or block.opening.strip()):
                 self.begin()
         if self.started:
-            self.block.input("", end=start)
-        raw, whole = yield from self._value(live=self.started)
+            block.input("", end=start)
+        if whole := self._whole():
+            if self.started:
+                block.input(whole)
+            self.written, self.input = whole, (start, start + len(whole))
+            return True
+        raw, is_complete = yield from self._value(live=self.started)
         self.written, self.input = raw, (start, start + len(raw))
+        return is_complete
+
+    def _whole(self) -> str:
+        """Consume the arguments if all of them have arrived, and return them; else return `""`.
+
+        A decoder in C finds their end and reads them at once. What it refuses, what is nested deep,
+        and what is not all there yet is left to the scan, which tells these apart.
+        """
+        block, scan = self.block, self.block.scan
+        text, start = scan.text, scan.pos
+        self._value_read = _UNREAD
+        closing = _CLOSING.get(text[start : start + 1])
+        if closing is None or text.find(closing, start + 1) < 0:
+            return ""
+        try:
+            value, end = read_json_at(text, start)
+        except ValueError:
+            return ""
+        depth = block.stage.limits.depth
+        if text.count("{", start, end) + text.count("[", start, end) > depth:
+            return ""
+        self._value_read = value
+        scan.pos, scan.fresh = end, False
+        block.taken.append(whole := text[start:end])
         return whole
 
     def _value(self, *, live: bool = False) -> Reading[tuple[str, bool]]:
         """Return the text of the JSON value at the current offset, and whether it is complete."""
         if not live and (plain := (yield from self.block.match(_PLAIN))):
             return plain, True
-        mark, scan = len(self.block.taken), JsonScan(self.block.stage.limits.depth, exact=True)
-        yield from self.block.consume(scan, live=live)
+        block = self.block
+        mark, scan = len(block.taken), JsonScan(block.stage.limits.depth, exact=True)
+        yield from block.consume(scan, live=live)
         self.too_deep = self.too_deep or scan.too_deep
-        return "".join(self.block.taken[mark:]), scan.state is ScanState.STOPPED
+        return "".join(block.taken[mark:]), scan.state is ScanState.STOPPED
 
 
 # --- The reader of a row of call objects, up to a closing marker ---
@@ -419,16 +489,30 @@ class CallObject:
 class RowReader:
     """A reader of the row at the current offset."""
 
+    _in_array = False
+    _ended = True
+    _telling: Telling | None = None
+
     def __init__(self, block: Block, row: CallRow) -> None:
         self.block = block
         self.row = row
-        self.telling = Telling(
-            block, as_text=row.as_text, id_later=bool(row.keys.id), general=row.general
-        )
-        self._in_array = False
-        self._end = block.offset
-        self._ended = True
+        self._end = block.start
         self._repairs: list[str] = []
+
+    @property
+    def telling(self) -> Telling:
+        """The emitter of the calls; made at first use, for a usual call needs none."""
+        found, row = self._telling, self.row
+        if found is None:
+            found = self._telling = Telling(
+                self.block, as_text=row.as_text, id_later=bool(row.keys.id), general=row.general
+            )
+        return found
+
+    @property
+    def _has_told(self) -> bool:
+        """True if a call of the row was emitted."""
+        return self._telling is not None and self._telling.any
 
     def read(self, char: str = "") -> Reading[Refused | None]:
         """Emit the calls of the row, or refuse it; `char` is the next character, if known."""
@@ -444,7 +528,12 @@ class RowReader:
             call = self._object()
             if char != "{" or not (yield from call.read()):
                 return (yield from self._break_off(call))
-            more = yield from self._tail()
+            more = False
+            if call.is_closed:
+                if self._close_usual(call):
+                    return None
+            else:
+                more = yield from self._tail()
             if not self._finish(call):
                 return self._leave(call)
             char = "{"
@@ -466,18 +555,9 @@ class RowReader:
 
     def _object(self) -> CallObject:
         """Return a reader for the object here; only the first of a row may be silent."""
-        row, silent = self.row, () if self.telling.any else self.row.silent
-        return CallObject(
-            self.block,
-            row.keys,
-            row.heads,
-            sure=row.sure,
-            silent=silent,
-            as_text=row.as_text,
-            any_name=self._any_name,
-            early=row.early,
-            keyed=row.sure or (row.tools_suffice and not row.keys.deep),
-        )
+        row, silent = self.row, () if self._has_told else self.row.silent
+        end = None if self._in_array else row.usual_end
+        return CallObject(self.block, row, end, silent, any_name=self._any_name)
 
     def _stop(self) -> None:
         if self._end < self.block.offset:
@@ -485,16 +565,26 @@ class RowReader:
 
     def _leave(self, call: CallObject) -> Refused | None:
         """Return an object that is no call to the scanner; refuse if it is the first one."""
-        if not self.telling.any:
+        if not self._has_told:
             expected, at = "an object that calls a tool", call.start
             return self.block.refuse(until=self.block.offset, expected=expected, at=at)
         self._end = call.start
         return self._stop()
 
+    def _close_usual(self, call: CallObject) -> bool:
+        """End the row with an object that `usual_end` closed; return whether it was emitted."""
+        self._end, self._ended = self.block.offset, True
+        self._repairs = [*self.row.repairs, *(() if self._has_told else self._repairs)]
+        value = None if self._repairs or self._has_told else call.plain_input()
+        if value is None:
+            return False
+        self.block.ready(value, size=len(call.written), id_=call.id)
+        return True
+
     def _tail(self) -> Reading[bool]:
         """Read the tail of an object; return whether another object follows."""
         self._end, self._ended = self.block.offset, True
-        self._repairs = [*self.row.repairs, *(() if self.telling.any else self._repairs)]
+        self._repairs = [*self.row.repairs, *(() if self._has_told else self._repairs)]
         char = ""
         if self._in_array or self.row.many or self.row.closing or self.row.trailing:
             char = yield from self.block.peek()
@@ -612,17 +702,17 @@ class RowReader:
             parts = call.parts()
         except ValueError as error:
             return self._bad("json", str(error), call.started)
-        if parts is None or not self._is_call(parts):
+        if parts is None or not (self.row.sure or self._is_call(parts)):
             return self._bad("call", "it has no name", call.started)
         if call.renamed:
             return self._bad("call", "it has two names", call.started)
         if not call.name:
             self.telling.details["repaired-name"] = "the name stood as the key of the arguments"
-        repairs, ended = [*self._repairs, *call.repairs], self._ended
-        if call.is_silent:
+        if call.name in call.silent:
             self.telling.nothing(self._end)
             return True
-        self.telling.call(parts, repairs, started=call.started, ended=ended, end=self._end)
+        repairs = [*self._repairs, *call.repairs] if call.repairs else self._repairs
+        self.telling.call(parts, repairs, started=call.started, ended=self._ended, end=self._end)
         return True
 
     @property

@@ -158,7 +158,7 @@ class JsonCalls(Dialect):
         return opening in self.hidden or bool(shaped)
 
     def read(self, block: Block) -> Reading[Refused | None]:
-        if self._hides(block.marker):
+        if self.hidden and self._hides(block.marker):
             return block.markup()
         sure = self.is_sure(block)
         if self.bare and not sure and block.opening.endswith(self.bare):

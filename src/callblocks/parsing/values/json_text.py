@@ -55,11 +55,11 @@ def read_json_at(text: str, at: int) -> tuple[Any, int]:
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value: dict[str, Any] = {}
-    for key, item in pairs:
-        if key in value:
-            raise ValueError(f"{key!r:.60} stands twice")
-        value[key] = item
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen = set[str]()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ValueError(f"{twice!r:.60} stands twice")
     return value
 
 
