@@ -35,10 +35,10 @@ run: $(RUN_READY) ## open a page where a model talks, calls tools and asks
 test: $(READY) ## check, and run the tests; what all stands on, and what guards, is covered in full
 	@$(MAKE) --no-print-directory -j 2 check tests base
 
-# Each process that runs tests collects all of them, which takes nine seconds of a core: three
-# processes keep two cores busy, though some tests wait.
+# Each process that runs tests collects all of them, which takes nine seconds of a core. Two begin
+# with the tests that wait (tests/conftest.py), so that four keep two cores busy from start to end.
 tests: $(READY) $(COMPILED) ## run the tests alone
-	@$(BIN)/python -m pytest -n 3 --dist worksteal --cov --cov-report=
+	@$(BIN)/python -m pytest -n 4 --dist worksteal --cov --cov-report=
 	@$(BIN)/python -m coverage report --include='$(CORE),$(GUARDS)' --fail-under=100
 
 base: $(READY) ## install the wheel with the base alone, and run laws, corpus and commands there

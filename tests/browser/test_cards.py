@@ -20,7 +20,7 @@ def ask(page: Page, site: Site, tool: str, **input: object) -> None:
     box = page.get_by_role("textbox", name="Message", exact=True)
     box.fill("please")
     box.press("Enter")
-    expect(page.locator(".ask")).to_be_visible(timeout=20_000)
+    expect(page.locator(".ask")).to_be_visible(timeout=120_000)
 
 
 def in_view(page: Page) -> tuple[bool, bool]:

@@ -203,12 +203,11 @@ def test_files_stand_beside_each_other(page: Page, site: Site, tmp_path: Path) -
     page.locator("input[type=file]").set_input_files([tmp_path / name for name in names])
     say(page, "Make one call")
     ended(page)
-    files = [page.locator(".file", has_text=name) for name in names]
-    for file in files:
-        expect(file).to_be_visible()
-    # What the page had is replaced by what the server has: this waits for the new one.
-    one, two, long = (
-        file.evaluate("(one) => one.getBoundingClientRect().toJSON()") for file in files
+    files = page.locator(".file")
+    expect(files).to_contain_text(list(names))
+    # Measured at once: the page may scroll, or replace what it had by what the server has.
+    one, two, long = files.evaluate_all(
+        "(files) => files.map((file) => file.getBoundingClientRect().toJSON())"
     )
     assert one["y"] == two["y"]
     assert long["y"] + long["height"] == one["y"] + one["height"]

@@ -153,8 +153,8 @@ def test_a_timeline_is_checked_and_saved(inspector: Page, tmp_path: Path) -> Non
 def test_ten_thousand_blocks_are_a_few_hundred_nodes(page: Page, site: Site) -> None:
     site.service.host.store.append("big", list(_many(10_000)))
     page.goto(f"{site.url}/timeline?name=big")
-    expect(page.locator("#count")).to_have_text("10,000 of 10,000", timeout=30_000)
-    expect(page.locator(".seg").first).to_be_visible(timeout=30_000)
+    expect(page.locator("#count")).to_have_text("10,000 of 10,000", timeout=120_000)
+    expect(page.locator(".seg").first).to_be_visible(timeout=120_000)
     page.focus("#raw")
     page.keyboard.press("End")
     expect(_row(page, 10_000)).to_be_visible()

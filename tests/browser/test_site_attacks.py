@@ -46,7 +46,7 @@ def test_nothing_runs_that_a_failure_a_name_or_a_page_says(
     calls = "\n".join(_fences(tool, key, 40) for tool, key in kinds)
     site.script("bring all", f"{calls}\n<!-- results -->\n\nOver.\n")
     ask(page, site, "bring all")
-    expect(page.get_by_text("Over.", exact=True)).to_be_visible(timeout=15_000)
+    expect(page.get_by_text("Over.", exact=True)).to_be_visible(timeout=120_000)
     open_all_folds(page)
     assert_harmless(page)
 

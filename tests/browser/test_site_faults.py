@@ -43,5 +43,5 @@ def test_a_page_that_was_offline_catches_up_by_itself(page: Page, site: Site, wa
     expect(page.locator(".banner")).to_be_visible()
     site.let_go("slow")
     page.context.set_offline(False)
-    expect(page.get_by_text("It is done: slow result.")).to_have_count(1, timeout=20_000)
+    expect(page.get_by_text("It is done: slow result.")).to_have_count(1, timeout=120_000)
     expect(page.locator(".banner")).to_be_hidden()

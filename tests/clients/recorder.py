@@ -76,7 +76,7 @@ def _recorder(url: str, kept: list[dict[str, Any]]) -> Iterator[str]:
                 }
             )
             sent = {name: headers[name] for name in _HEADERS if name in headers}
-            reply = httpx2.post(f"{url}{self.path}", content=body, headers=sent, timeout=60)
+            reply = httpx2.post(f"{url}{self.path}", content=body, headers=sent, timeout=120)
             self.send_response(reply.status_code)
             self.send_header("content-type", reply.headers["content-type"])
             self.send_header("content-length", str(len(reply.content)))

@@ -57,7 +57,9 @@ def test_no_tool_of_a_recorded_request_is_lost_without_a_word(way: Way) -> None:
 
 def _ask(url: str, request: dict[str, Any], **changes: Any) -> httpx2.Response:
     body = {**request["body"], **changes}
-    return httpx2.post(f"{url}{request['path']}", json=body, headers=request["headers"], timeout=60)
+    return httpx2.post(
+        f"{url}{request['path']}", json=body, headers=request["headers"], timeout=120
+    )
 
 
 def _joined(reply: httpx2.Response) -> str:

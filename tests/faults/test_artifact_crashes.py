@@ -52,7 +52,7 @@ def crash(folder: Path, step: str, number: int, when: str) -> str:
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         check=False,
-        timeout=60,
+        timeout=120,
         text=True,
     )
     assert ended.returncode in (0, -signal.SIGKILL)

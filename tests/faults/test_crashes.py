@@ -62,7 +62,7 @@ class Scene:
             ],
             env={**os.environ, "PYTHONPATH": path},
             check=False,
-            timeout=60,
+            timeout=120,
         )
         assert ended.returncode == -signal.SIGKILL
 

@@ -157,7 +157,7 @@ def test_a_server_that_stalls_is_given_up(steps: tuple[Step, ...]) -> None:
         text, error = fault(
             server, first_seconds=0.5 if len(steps) == 1 else 60.0, stall_seconds=0.5
         )
-        assert server.left.wait(60)
+        assert server.left.wait(120)
     assert text == ("Hi" if len(steps) > 2 else "")
     assert error.code == "model_timeout"
     assert len(server.requests) <= 1
@@ -167,7 +167,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
     with ModelServer() as server:
         server.answer("hold", raw=True)
         _, error = fault(server, first_seconds=0.5)
-        assert server.left.wait(60)
+        assert server.left.wait(120)
     assert error.code == "model_timeout"
     assert "0.5 s" in error.message
 

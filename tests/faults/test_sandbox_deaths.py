@@ -147,7 +147,7 @@ def _marked(mark: str) -> list[Path]:
 
 def test_a_user_who_is_not_root_has_bubblewrap_too() -> None:
     command = [sys.executable, "-c", _IMPORTS + _OTHER_USER]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr == ""
     holds, plain, forked, taken, user = done.stdout.splitlines()
     assert holds == "filesystem network syscalls processes"

@@ -330,7 +330,7 @@ except OSError as error:
     token = type(error).__name__
 answers = []
 for method, path in routes:
-    connection = http.client.HTTPConnection("127.0.0.1", {port}, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", {port}, timeout=120)
     body = b"{{}}" if method == "POST" else None
     named = path.replace("{{", "").replace("}}", "").replace(":", "")
     connection.request(method, named, body, {{"content-type": "application/json"}})
@@ -369,7 +369,7 @@ def test_another_user_of_this_machine_gets_nothing_from_a_server_on_loopback(
         input=json.dumps(routes),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     told = json.loads(done.stdout)
@@ -415,14 +415,14 @@ def test_a_cookie_is_for_our_own_pages_alone(
 
 
 def _idle(server: Running, count: int) -> list[socket.socket]:
-    return [socket.create_connection(("127.0.0.1", server.port), timeout=20) for _ in range(count)]
+    return [socket.create_connection(("127.0.0.1", server.port), timeout=120) for _ in range(count)]
 
 
 def test_idle_connections_without_the_token_keep_nobody_out(tmp_path: Path) -> None:
     many = {"max_connections": 20, "max_strangers": 10, "stranger_timeout": 600.0}
     with running_server(tmp_path, token=TOKEN, **many) as server:
         headers = {"authorization": f"Bearer {TOKEN}"}
-        with httpx2.Client(base_url=server.client.base_url, headers=headers, timeout=20) as known:
+        with httpx2.Client(base_url=server.client.base_url, headers=headers, timeout=120) as known:
             assert known.get("/api/tools").status_code == 200
             idle = _idle(server, 100)
             try:
@@ -479,7 +479,7 @@ def test_a_stranger_who_only_waits_is_cut_off(tmp_path: Path) -> None:
 def test_a_stranger_who_asks_again_before_the_answer_is_cut_off(tmp_path: Path) -> None:
     with running_server(tmp_path, token=TOKEN) as server:
         one = b"GET /playground HTTP/1.1\r\nhost: localhost\r\n\r\n"
-        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as asking:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=120) as asking:
             asking.sendall(one * 300)
             received = b""
             with suppress(ConnectionError):

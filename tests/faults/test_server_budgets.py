@@ -146,10 +146,10 @@ def test_streams_of_models_are_waited_for_in_the_open(tmp_path: Path) -> None:
 
             asking = threading.Thread(target=ask)
             asking.start()
-            assert queued.wait(20)
+            assert queued.wait(120)
             assert "text-delta" not in answers
             server.model.gate.set()
             list(first)
-            asking.join(20)
+            asking.join(120)
         assert "text-delta" in answers
         assert answers[-1] == "finish"

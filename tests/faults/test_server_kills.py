@@ -33,7 +33,7 @@ class Program:
         )
         assert self._process.stdout is not None
         address = self._process.stdout.readline().strip()
-        self.client = httpx2.Client(base_url=address, timeout=20)
+        self.client = httpx2.Client(base_url=address, timeout=120)
 
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)
@@ -42,12 +42,12 @@ class Program:
     def end(self, number: int) -> None:
         """Tell it to end, and wait until it has."""
         self._process.send_signal(number)
-        self._process.wait(20)
+        self._process.wait(120)
 
     def close(self) -> None:
         self.client.close()
         self._process.kill()
-        self._process.wait(20)
+        self._process.wait(120)
         assert self._process.stdout is not None
         self._process.stdout.close()
 

@@ -221,7 +221,7 @@ ASK = b"GET /api/health HTTP/1.1\r\nhost: localhost\r\n\r\n"
 def test_a_later_request_of_a_connection_is_not_waited_for_either(
     server: Running, rest: bytes
 ) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as client:
         client.sendall(ASK)
         answer = client.recv(100_000)
         assert b" 200 " in answer

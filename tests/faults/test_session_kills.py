@@ -306,12 +306,12 @@ def test_the_turn_of_a_program_that_lives_is_left_alone(tmp_path: Path) -> None:
             asyncio.run(run_turn(other, "Go."))
             assert len(blocks_of(session)) == count
             living.send_signal(signal.SIGKILL)
-            living.wait(timeout=10)
+            living.wait(timeout=120)
             ended = asyncio.run(session.resume(tell=lambda event: None))
             assert ended
             assert ended.status == "answered"
     finally:
         living.kill()
-        living.wait(timeout=10)
+        living.wait(timeout=120)
         if living.stdout is not None:
             living.stdout.close()

@@ -620,7 +620,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ],
         check=True,
         capture_output=True,
-        timeout=60,
+        timeout=120,
     )
     return both
 

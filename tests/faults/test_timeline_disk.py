@@ -281,14 +281,14 @@ def test_a_check_of_health_that_hangs_is_a_store_that_does_not_answer(disk: Path
             check = HealthCheck(host, lambda: now, patience=0.01)
             found = [await check.state()]
             now = 2.0
-            with patch.object(host.store, "head", lambda name: go_on.wait(60)):
+            with patch.object(host.store, "head", lambda name: go_on.wait(120)):
                 found.append(await check.state())
                 now = 13.0
                 found.append(await check.state())
                 go_on.set()
             hung = HealthCheck(host, lambda: now, stuck=0.0)
             go_on.clear()
-            with patch.object(host.store, "head", lambda name: go_on.wait(60)):
+            with patch.object(host.store, "head", lambda name: go_on.wait(120)):
                 found.append(await hung.state())
                 go_on.set()
             check.close()

@@ -87,7 +87,7 @@ def kill_server(server: Any) -> None:
     processes = [postmaster, *postmaster.children(recursive=True)]
     for process in processes:
         os.kill(process.pid, signal.SIGKILL)
-    psutil.wait_procs(processes, timeout=30)
+    psutil.wait_procs(processes, timeout=120)
 
 
 def test_a_server_that_is_killed_keeps_what_was_acknowledged(own_server: Any) -> None:

@@ -151,6 +151,6 @@ for _ in range(60):
     writers = [
         subprocess.Popen([sys.executable, "-c", program, str(tmp_path), letter]) for letter in "abc"
     ]
-    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(120) for writer in writers] == [0, 0, 0]
     assert (tmp_path / "x").read_text() in {letter * 10_000 for letter in "abc"}
     assert os.listdir(tmp_path) == ["x"]

@@ -65,7 +65,7 @@ def proxy(server: Running, tmp_path_factory: pytest.TempPathFactory) -> Generato
             base_url=f"https://127.0.0.1:{port}",
             verify=trusted,
             headers={"host": NAME, "authorization": f"Bearer {TOKEN}"},
-            timeout=20,
+            timeout=120,
         ) as client,
     ):
         client.event_hooks["request"].append(_name_the_server)
@@ -156,7 +156,7 @@ def nginx(folder: Path, server: str) -> Generator[None]:
     assert known, "run scripts/setup first"
     command = [known, "-e", "error.log", "-p", os.fspath(folder), "-c", "nginx.conf"]
     # It goes into the background once it listens.
-    subprocess.run(command, cwd=folder, check=True, timeout=20)
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
     try:
         yield
     finally:

@@ -76,12 +76,12 @@ def _endless() -> Generator[tuple[Endless, str], None, None]:
 
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()
-    assert ready.wait(60)
+    assert ready.wait(120)
     try:
         yield endless, f"http://127.0.0.1:{ports[0]}/v1#test"
     finally:
         loops[0].call_soon_threadsafe(stop.set)
-        thread.join(60)
+        thread.join(120)
 
 
 async def _leave_after(port: int, count: int, *, streams: bool) -> None:

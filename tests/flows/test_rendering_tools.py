@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -239,12 +238,10 @@ def test_a_document_that_takes_too_long_is_ended_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(apart.tempfile, "tempdir", str(tmp_path))
-    began = time.monotonic()
     slow = "<table>" + "<tr><td>x</td></tr>" * 20_000
     with pytest.raises(ToolError) as failed:
         render_apart(job(slow), lambda _: None, Context(), seconds=1.0)
     assert failed.value.code == "render_timeout"
-    assert time.monotonic() - began < 30
     assert os.listdir(tmp_path) == []
 
 

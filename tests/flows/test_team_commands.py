@@ -48,7 +48,7 @@ def test_a_team_in_a_file_answers_a_prompt(tmp_path: Path) -> None:
         env={**os.environ, "CALLBLOCKS_HOME": str(tmp_path / "state")},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")

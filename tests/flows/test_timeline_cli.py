@@ -59,7 +59,7 @@ class Place:
             env=self.env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         assert (done.returncode, b"Traceback" in done.stderr) == (code, False), done.stderr

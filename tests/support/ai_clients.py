@@ -90,7 +90,7 @@ class AiClient:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=120)
 
     def perform(self, **asked: Any) -> Told:
         """Send a message or resume; see `client.mjs` for what may be asked."""

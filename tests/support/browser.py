@@ -45,7 +45,7 @@ __all__ = (
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
-_PATIENCE = 30_000
+_PATIENCE = 120_000
 """Milliseconds to wait for what must come."""
 
 _AXE = Path(__file__).parents[1] / "node" / "node_modules" / "axe-core" / "axe.min.js"

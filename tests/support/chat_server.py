@@ -128,7 +128,7 @@ class Served:
 
     def raw(self, request: bytes) -> bytes:
         """Send bytes, and read until the server closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=120) as connection:
             connection.sendall(request)
             answer = b""
             while more := connection.recv(65536):
@@ -197,14 +197,14 @@ def served_host(open_host: Callable[[], Host], **settings: Any) -> Generator[Ser
     thread = threading.Thread(target=_run, args=(server, bound))
     thread.start()
     port = bound.getsockname()[1]
-    client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=20)
+    client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=120)
     try:
-        assert began.wait(20)
+        assert began.wait(120)
         yield Served(port, server, client)
     finally:
         client.close()
         server.should_exit = True
-        thread.join(20)
+        thread.join(120)
         bound.close()
         assert not thread.is_alive()
 
@@ -219,7 +219,7 @@ def client_of(address: str) -> httpx2.Client:
     """A client of a server that printed its address, with the token in it."""
     base, _, token = address.partition("/#token=")
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    return httpx2.Client(base_url=base, headers=headers, timeout=20)
+    return httpx2.Client(base_url=base, headers=headers, timeout=120)
 
 
 def _run(server: Server, bound: socket.socket) -> None:

@@ -48,7 +48,7 @@ POINTS = (
 )
 ACT = Call(id="c1", name="act", input={"what": "x"})
 ANSWER = "All is done."
-_SECONDS = 60
+_SECONDS = 120
 
 _TYPES = {
     "user.prompt": ("before the prompt", "after the prompt"),

@@ -78,7 +78,7 @@ COMMIT_POINTS: tuple[Point, ...] = ("before the commit", "after the commit")
 FILE_POINTS: tuple[Point, ...] = ("in a write of the log", "in a checkpoint")
 """Only a store in a file has these; the limit on file sizes kills."""
 
-_SECONDS = 60
+_SECONDS = 120
 """One that does not die by then never came to its point, and dies in another way."""
 
 Acknowledge: TypeAlias = Callable[[list[Entry]], None]

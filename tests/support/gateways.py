@@ -30,7 +30,7 @@ class RunningGateway:
         self.port = port
         self.loop = loop
         self.url = f"http://127.0.0.1:{port}"
-        self.client = httpx2.Client(base_url=self.url, timeout=30)
+        self.client = httpx2.Client(base_url=self.url, timeout=120)
 
     def ask(self, text: str = "Hi", **more: Any) -> httpx2.Response:
         """Ask on the wire of chats."""
@@ -76,14 +76,14 @@ def running_gateway(
     server.capture_signals = _no_signals  # signals belong to the main thread
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()
-    assert ready.wait(60)
+    assert ready.wait(120)
     gateway = RunningGateway(own, bound.getsockname()[1], loops[0])
     try:
         with gateway.client:
             yield gateway
     finally:
         server.should_exit = True
-        thread.join(60)
+        thread.join(120)
         bound.close()
         assert not thread.is_alive()
 

@@ -84,7 +84,7 @@ class ModelServer:
         # Reading the types takes a while, in which no client should wait.
         _types()
         self._thread.start()
-        assert self._ready.wait(60)
+        assert self._ready.wait(120)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:

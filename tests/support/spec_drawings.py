@@ -86,7 +86,7 @@ class Machine:
         def run_shell_command(args: list[str]) -> str:
             """Run a command."""
             if args == ["make build"]:
-                self.built.wait(20)
+                self.built.wait(120)
             return self.given[_key("run_shell_command", {"args": args})]
 
         def read_file(file_name: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 __all__ = ("SECONDS", "Terminal", "drain", "in_terminal", "terminal", "until")
 
-SECONDS = 20
+SECONDS = 120
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TAKE_TERMINAL = """
 import fcntl, os, sys, termios

@@ -24,7 +24,7 @@ def test_the_corpus_is_what_the_code_writes_today() -> None:
         [sys.executable, ROOT / "scripts" / "web-corpus", "--check"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -72,7 +72,7 @@ def test_of_several_processes_one_gets_each_approval(path: Path) -> None:
     with takers(path, 3) as started:
         for one in started:
             go(one)
-        got = [number for one in started for number in one.communicate(timeout=60)[0].split()]
+        got = [number for one in started for number in one.communicate(timeout=120)[0].split()]
     assert Counter(got) == Counter(str(number) for number in range(20))
 
 
@@ -81,7 +81,7 @@ def test_processes_that_open_a_new_file_at_once_all_can(path: Path) -> None:
         for one in started:
             go(one)
         for one in started:
-            assert one.communicate(timeout=60)[0] == ""
+            assert one.communicate(timeout=120)[0] == ""
             assert one.returncode == 0
 
 

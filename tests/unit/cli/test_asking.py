@@ -98,7 +98,7 @@ def ask(asked: Question, *typed: bytes, before: bytes = b"") -> tuple[Answer | N
             for line in typed:
                 shown.append(await shown_until(ours, PROMPT))
                 os.write(ours, line)
-            return await asyncio.wait_for(asking_now, 20), shown
+            return await asyncio.wait_for(asking_now, 120), shown
 
     return asyncio.run(act())
 
@@ -185,7 +185,7 @@ def test_as_much_is_shown_as_the_screen_has_room_for() -> None:
             asking_now = asyncio.ensure_future(asked)
             shown = await shown_until(ours, PROMPT)
             os.write(ours, b"n\n")
-            await asyncio.wait_for(asking_now, 20)
+            await asyncio.wait_for(asking_now, 120)
             return shown
 
     assert len(asyncio.run(act()).splitlines()) == 50 - 4 + 2
@@ -204,7 +204,7 @@ def test_a_terminal_that_goes_away_is_no_answer() -> None:
             asked = asyncio.ensure_future(TerminalAsker(file, 80, nullcontext)(question(path="a")))
             await shown_until(ours, PROMPT)
             os.close(ours)
-            return await asyncio.wait_for(asked, 20)
+            return await asyncio.wait_for(asked, 120)
 
     assert asyncio.run(act()) is None
 

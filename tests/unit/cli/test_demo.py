@@ -88,7 +88,7 @@ def test_it_serves_the_page_works_on_the_sample_asks_and_ends_quietly(tmp_path: 
             list(chunk)
         assert "04:45" in (place.workspace / "plan.md").read_text("utf-8")
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=120)
     assert process.returncode == 0
     assert errors == ""
     assert str(place.workspace) in told

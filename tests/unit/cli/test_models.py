@@ -259,7 +259,7 @@ def test_a_server_opens_all_its_models_at_once_and_tells_of_them_in_their_order(
     names = ("one", "two", "three")
     configure(tmp_path, "".join(f"[models.{name}]\naddress = 'scripted'\n" for name in names))
     # Nobody passes before all have come; one after another, the first breaks it.
-    all_came = Barrier(len(names), timeout=5)
+    all_came = Barrier(len(names), timeout=120)
 
     def open_none(spec: str, *_: Any) -> Any:
         all_came.wait()

@@ -89,12 +89,12 @@ def test_it_says_its_address_serves_and_ends_when_told(tmp_path: Path) -> None:
         address = server.stdout.readline().strip()
         assert server.stdout.readline() == "https://chat.example\n"
         headers = {"authorization": "Bearer a-token-of-16-or-more"}
-        with httpx2.Client(base_url=address, headers=headers, timeout=20) as client:
+        with httpx2.Client(base_url=address, headers=headers, timeout=120) as client:
             assert client.get("/api/health").json()["sdk_version"] == 6
             assert said(chunks(client.post("/api/chat", json=posted("Hello"))))
             assert client.get("/api/models").json()["models"][0]["suggestions"]
         server.send_signal(signal.SIGTERM)
-        output, errors = server.communicate(timeout=20)
+        output, errors = server.communicate(timeout=120)
         assert server.returncode == -signal.SIGTERM
         assert output == ""
         assert errors.strip() == (
@@ -119,7 +119,7 @@ def _printed(*args: str) -> tuple[str, str]:
         with client_of(address) as client:
             assert client.get("/api/tools").status_code == 200
         process.send_signal(signal.SIGTERM)
-        return address, process.communicate(timeout=20)[1]
+        return address, process.communicate(timeout=120)[1]
     finally:
         process.kill()
         process.communicate()

@@ -42,7 +42,7 @@ class Llama:
         yield _chunk({"role": "assistant"})
         for word in self.words:
             if self.go is not None:
-                assert self.go.wait(20)
+                assert self.go.wait(120)
             if isinstance(word, Exception):
                 raise word
             self.said.append(word)

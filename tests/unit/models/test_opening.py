@@ -276,7 +276,7 @@ assert not heavy, heavy
 
 
 def test_what_a_model_is_can_be_known_without_a_network_library() -> None:
-    subprocess.run([sys.executable, "-c", LIGHT], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", LIGHT], check=True, timeout=120)
 
 
 @pytest.mark.parametrize("host", ["http://localhost", "http://127.0.0.1", "https://[::1]"])

@@ -61,7 +61,7 @@ def _run(client: Client, pieces: Any, method: str = "GET", **settings: Any) -> l
         response = EventStream(pieces, known, held=held())
         extension = {"callblocks.drop": {"do": lambda: (told.append("dropped"), client.drop())}}
         scope = {"type": "http", "method": method, "extensions": extension}
-        await asyncio.wait_for(response(scope, client.receive, client.send), 20)
+        await asyncio.wait_for(response(scope, client.receive, client.send), 120)
 
     asyncio.run(run())
     return told

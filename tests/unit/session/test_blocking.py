@@ -21,7 +21,7 @@ def test_a_cancelled_caller_waits_until_the_thread_has_ended(error: Exception | 
 
     def work() -> None:
         began.set()
-        assert go_on.wait(20)
+        assert go_on.wait(120)
         ended.set()
         if error is not None:
             raise error
@@ -48,7 +48,7 @@ def test_the_loop_goes_on_while_a_turn_is_written_and_a_turn_cut_off_there_can_b
 
     def slow_take(self: TurnTaking, *values: object) -> str:
         began.set()
-        assert go_on.wait(20)
+        assert go_on.wait(120)
         return take(self, *values)  # type: ignore[arg-type]
 
     async def cut() -> None:

@@ -114,7 +114,7 @@ def test_an_answer_of_another_process_is_heard(tmp_path: Path) -> None:
             "import sys; from callblocks.approvals.book import ApprovalBook\n"
             "with ApprovalBook(sys.argv[1]) as book: book.approve_for(sys.argv[2], 5)"
         )
-        subprocess.run([sys.executable, "-c", program, path, id], check=True, timeout=30)
+        subprocess.run([sys.executable, "-c", program, path, id], check=True, timeout=120)
 
     asked = Asked(tmp_path, approve)
     assert (asked.code, asked.answer, DONE) == ("", (True, ""), ["x"])
@@ -195,7 +195,7 @@ def test_an_answer_in_one_chat_is_none_in_another(tmp_path: Path, verdict: str) 
         assert len(DONE) == 1 + (verdict == "yes")
 
     with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
-        asyncio.run(asyncio.wait_for(main(host), 10))
+        asyncio.run(asyncio.wait_for(main(host), 120))
 
 
 def test_all_open_questions_have_one_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,7 @@ def test_all_open_questions_have_one_look(tmp_path: Path, monkeypatch: pytest.Mo
         assert len(looks) == count
 
     with ApprovalBook(tmp_path / "book") as book:
-        asyncio.run(asyncio.wait_for(main(book), 10))
+        asyncio.run(asyncio.wait_for(main(book), 120))
 
 
 def test_whoever_waits_is_told_that_the_book_broke(
@@ -249,7 +249,7 @@ def test_whoever_waits_is_told_that_the_book_broke(
             await waiting
 
     with ApprovalBook(tmp_path / "book") as book:
-        asyncio.run(asyncio.wait_for(main(book), 10))
+        asyncio.run(asyncio.wait_for(main(book), 120))
 
 
 class Turns:
@@ -294,7 +294,7 @@ def test_a_turn_that_is_stopped_takes_its_question_back(
 
     model = Replies(CALLING)
     with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
-        asyncio.run(asyncio.wait_for(main(host), 10))
+        asyncio.run(asyncio.wait_for(main(host), 120))
     assert DONE == []
 
 
@@ -314,12 +314,12 @@ def test_a_yes_while_the_turn_is_interrupted_counts_when_it_goes_on(tmp_path: Pa
 
     model = Replies(CALLING)
     with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
-        id = asyncio.run(asyncio.wait_for(interrupt(host), 10))
+        id = asyncio.run(asyncio.wait_for(interrupt(host), 120))
         assert [one.id for one in host.book.list("pending")] == [id]
         host.book.approve(id)
     model.begin("Yes.")
     with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
-        asyncio.run(asyncio.wait_for(go_on(host), 10))
+        asyncio.run(asyncio.wait_for(go_on(host), 120))
 
 
 def test_a_no_in_one_turn_is_none_in_the_next(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_no_in_one_turn_is_none_in_the_next(tmp_path: Path) -> None:
 
     model = Replies(CALLING, "No.", CALLING, "Yes.")
     with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
-        asyncio.run(asyncio.wait_for(main(host), 10))
+        asyncio.run(asyncio.wait_for(main(host), 120))
     assert DONE == ["x"]
 
 
@@ -370,7 +370,7 @@ def test_a_yes_for_a_turn_that_was_given_up_is_none_for_the_next(tmp_path: Path)
 
     model = Replies(CALLING, CALLING)
     with some_host(tmp_path, model, tools=ACTING, policy=ASK_ALL) as host:
-        asyncio.run(asyncio.wait_for(main(host), 10))
+        asyncio.run(asyncio.wait_for(main(host), 120))
     assert DONE == []
 
 

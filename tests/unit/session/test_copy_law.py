@@ -195,15 +195,15 @@ ENDS = (
 def test_a_copier_leaves_a_file_as_it_is(tmp_path: Path, dialect: str) -> None:
     """It copies the calls of its own dialect from everywhere, those of others from one place.
 
-    The others are each eighth one, and the next dialect has the next ones: eight dialects in a row
-    copy the calls of all.
+    The others are each sixteenth one, and the next dialect has the next ones: sixteen dialects in a
+    row copy the calls of all.
     """
     own = f"{FILE}{EXAMPLES[dialect]}"
     TEXTS[:] = [framed(number, own) for number in range(5)]
     ways = [number for number in range(5) if number != ERROR]
     number = SPOKEN.index(dialect)
     way = ways[number % len(ways)]
-    others = sample(list(EXAMPLES.values()), of=8, seed=number)
+    others = sample(list(EXAMPLES.values()), of=16, seed=number)
     TEXTS[way] = framed(way, "\n".join((own, *others)))
     TEXTS[ERROR] = framed(ERROR, EXAMPLES[dialect])
     model = Replies(size=10**6)

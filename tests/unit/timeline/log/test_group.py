@@ -73,7 +73,7 @@ def lead_and_wait(gate: Gate, names: str) -> tuple[list[threading.Thread], list[
 
 def join(threads: list[threading.Thread]) -> None:
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
         assert not thread.is_alive()
 
 

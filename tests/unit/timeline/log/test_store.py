@@ -310,7 +310,7 @@ def test_two_processes_that_write_and_one_that_reads_see_one_chain(
                 store.append("talk", [block(f"c.{at}")])
             return await follower
 
-        seen = asyncio.run(asyncio.wait_for(watch(), 60))
+        seen = asyncio.run(asyncio.wait_for(watch(), 120))
     assert first.returncode == second.returncode == 0
     assert seen == list(store.entries("talk"))
     assert verify(store, "talk") == []
@@ -330,7 +330,7 @@ async def take(entries: AsyncGenerator[Entry, None], number: int) -> list[Entry]
 
 
 def run(main: Coroutine[None, None, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 60))
+    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def test_a_follower_gets_what_is_there_and_then_what_comes(store: Store) -> None:

@@ -56,7 +56,7 @@ class Person:
 
     def _open(self, url: str) -> None:
         with requests.Session() as browser:
-            self.pages.append(browser.get(url, timeout=10).text)
+            self.pages.append(browser.get(url, timeout=120).text)
 
     def leave(self) -> None:
         for thread in self._threads:

@@ -240,7 +240,7 @@ def test_a_fault_of_a_fake_is_told_from_a_fault_of_the_request(server: Server) -
 def test_an_upload_of_another_shape_is_refused(server: Server) -> None:
     def upload(path: str, content: bytes, kind: str) -> str:
         headers = {"Authorization": "Bearer acc3ss-token-0", "Content-Type": kind}
-        answer = requests.post(server.base + path, content, headers=headers, timeout=9)
+        answer = requests.post(server.base + path, content, headers=headers, timeout=120)
         assert answer.status_code == 400
         return answer.json()["error"]["message"]
 

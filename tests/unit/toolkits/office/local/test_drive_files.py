@@ -152,7 +152,7 @@ def test_two_processes_lose_nothing(drive: LocalDrive, office: Path) -> None:
         subprocess.Popen([sys.executable, "-c", WORKER, str(office), letter, shared])
         for letter in "ab"
     ]
-    assert [one.wait(60) for one in running] == [0, 0]
+    assert [one.wait(120) for one in running] == [0, 0]
     files = every(drive).items
     assert len(files) == 1 + 2 * 8
     assert len({one["id"] for one in files}) == len(files)

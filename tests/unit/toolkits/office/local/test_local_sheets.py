@@ -239,7 +239,7 @@ def test_two_processes_that_append_at_once_lose_nothing(
         subprocess.Popen([sys.executable, "-c", _APPENDING, office, book, name], env=os.environ)
         for name in "xy"
     ]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(120) for writer in writers] == [0, 0]
     names = [row[0] for row in here("sheets_read", spreadsheetId=book)["values"]]
     assert names[:2] == ["a", "b"]
     assert sorted(names[2:]) == sorted(f"{name}{number}" for name in "xy" for number in range(15))

@@ -114,7 +114,7 @@ def test_two_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", _ADDING, str(office), name], env=os.environ)
         for name in "xy"
     ]
-    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert [writer.wait(120) for writer in writers] == [0, 0]
     tasks = LocalTasks(office)
     found = tasks.tasks("@default", completed=True, due_min="", due_max="", limit=100, page="")
     titles = [one["title"] for one in found.items]
