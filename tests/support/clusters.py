@@ -58,7 +58,10 @@ class Process:
         """End it at once."""
         self.send(signal.SIGCONT)
         self.child.kill()
-        return self.child.wait(20)
+        code = self.child.wait(20)
+        if self.child.stdout is not None:
+            self.child.stdout.close()
+        return code
 
 
 class ClusterRun:
