@@ -19,8 +19,7 @@ from typing import Any
 
 from bench.timing import print_table
 from callblocks.core.paths import file_path
-from callblocks.guard.sandbox.choose import find_sandbox
-from callblocks.guard.sandbox.sandbox import Job, Missing, Sandbox
+from callblocks.guard.sandbox.sandbox import Job, Missing, Sandbox, find_sandbox
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.exec.exec_tools import exec_tools
 from callblocks.toolkits.exec.workdir import TurnPlace

@@ -16,8 +16,7 @@ from time import perf_counter
 
 from bench.timing import best_of, print_table
 from callblocks.core.calls import Call
-from callblocks.guard.sandbox.choose import find_sandbox
-from callblocks.guard.sandbox.sandbox import Job, Missing
+from callblocks.guard.sandbox.sandbox import Job, Missing, find_sandbox
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.journal import Journal

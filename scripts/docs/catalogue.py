@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
-from markdown import code, fence, spaced, table
+from page_text import code, fence, spaced, table
 from running import parameter_rows
 
 from callblocks.core.specs import CATALOGUE

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from inspect import cleandoc
 
 import click
-from markdown import code, fence, spaced, table
+from page_text import code, fence, spaced, table
 
 from callblocks.cli.exits import EXIT_CODES
 from callblocks.cli.main import cli

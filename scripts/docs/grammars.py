@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from markdown import code, fence, sentence, table
+from page_text import code, fence, sentence, table
 
 from callblocks.cli.options.tool_setup import SAMPLE_TOOLS
 from callblocks.core.calls import Call

@@ -7,7 +7,7 @@ from importlib import import_module
 from tempfile import TemporaryDirectory
 
 import msgspec
-from markdown import amount, code, drawing, mark, spaced, table
+from page_text import amount, code, drawing, mark, spaced, table
 
 from callblocks.core.outcomes import FAILURES
 from callblocks.guard.files.replace_file import PROTECTED

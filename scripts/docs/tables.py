@@ -19,7 +19,7 @@ from grammars import (
     group_table,
     thought_table,
 )
-from markdown import about, code, drawing, fence, first, mark, sentence, table
+from page_text import about, code, drawing, fence, first, mark, sentence, table
 from running import (
     failure_table,
     field_table,

@@ -7,7 +7,7 @@ from inspect import getdoc
 from typing import Any, get_args
 
 import msgspec
-from markdown import about, amount, code, drawing, spaced, table
+from page_text import about, amount, code, drawing, spaced, table
 
 from callblocks.cli.chat.chat_screen import COMMANDS
 from callblocks.core.events import TurnEvent
@@ -15,9 +15,9 @@ from callblocks.models import open_model as opening
 from callblocks.models import prompt_formats
 from callblocks.models.model import MODEL_CODES
 from callblocks.models.open_model import MODEL_FORMS
+from callblocks.server.app import ENDPOINTS
 from callblocks.server.http.faults import FAULTS
-from callblocks.server.http.metrics import Metrics
-from callblocks.server.routes import ENDPOINTS
+from callblocks.server.http.monitoring import Metrics
 from callblocks.session.event_gate import TURN_CODES
 
 __all__ = (

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from markdown import code, table
+from page_text import code, table
 
 __all__ = ("support_table",)
 

@@ -27,7 +27,7 @@ from callblocks.core.events import (
     TurnEvent,
 )
 from callblocks.core.outcomes import Artifact, Failure, Outcome
-from callblocks.models.script import read_script
+from callblocks.models.scripted import read_script
 from callblocks.parser import parse
 from support.model_events import call_opened, call_written, model_said, model_thought
 from support.turns import BEGIN, a_turn, asked, called, ended

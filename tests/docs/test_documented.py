@@ -27,9 +27,9 @@ from callblocks.models.prompt_formats import PROMPT_FORMATS
 from callblocks.parsing.engine.ids import GENERAL_CODES
 from callblocks.policy.lint import FINDINGS
 from callblocks.policy.rules import Rule
+from callblocks.server.app import ENDPOINTS
 from callblocks.server.http.faults import FAULTS
-from callblocks.server.http.metrics import Metrics
-from callblocks.server.routes import ENDPOINTS
+from callblocks.server.http.monitoring import Metrics
 from callblocks.server.settings import ServerSettings
 from callblocks.session.event_gate import TURN_CODES
 from callblocks.session.host import HostSettings

@@ -26,8 +26,8 @@ from callblocks.guard.files.root import Root
 from callblocks.parsing.values.yaml_core import YamlError
 from callblocks.parsing.values.yaml_core import load as load_yaml
 from callblocks.timeline.artifacts import validate as wholeness
-from callblocks.toolkits.documents.formulas import formula_mathml
 from callblocks.toolkits.documents.pdf import picture
+from callblocks.toolkits.documents.runs import formula_mathml
 from callblocks.toolkits.office.local.mail.mail_resource import (
     Damaged,
     header_values,

@@ -23,7 +23,7 @@ from callblocks.guard.sandbox.bubblewrap import Bubblewrap
 from callblocks.guard.sandbox.sandbox import MIB, Job, Limits
 """
 _HOST = """
-from callblocks.guard.sandbox.choose import require_sandbox
+from callblocks.guard.sandbox.sandbox import require_sandbox
 async def go():
     sandbox = await require_sandbox()
     await sandbox.run(Job(argv=("sh", "-c", "echo up; sleep 300 & sleep 300", "MARK")), print_it)
@@ -96,7 +96,7 @@ def test_what_left_its_parent_dies_with_the_host_too(user: str) -> None:
 
 _BOMB_HOST = """
 async def go():
-    from callblocks.guard.sandbox.choose import candidates
+    from callblocks.guard.sandbox.sandbox import candidates
     sandbox = next(one for one in candidates() if one.name == "SANDBOX")
     bomb = "f() { sleep 9 & f & sleep 9; }; f; sleep 9"
     job = Job(argv=("sh", "-c", bomb, "MARK"), limits=Limits(processes=8, memory=64 * MIB))

@@ -22,9 +22,9 @@ from callblocks.cli.options.state_folder import TOKEN as TOKEN_FILE
 from callblocks.cli.options.state_folder import kept_token
 from callblocks.core.errors import CallerError
 from callblocks.server.access import HEALTH
+from callblocks.server.app import ENDPOINTS
 from callblocks.server.http.protocol import Strangers
 from callblocks.server.pages import is_page
-from callblocks.server.routes import ENDPOINTS
 from callblocks.server.settings import ServerSettings
 from support.chat_server import Running, posted, running_server
 

@@ -16,8 +16,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from callblocks.server.app import ENDPOINTS
 from callblocks.server.openapi import openapi_document
-from callblocks.server.routes import ENDPOINTS
 from support.chat_server import Running, posted, running_server
 
 # A stream without an end is followed in tests of its own.

@@ -28,7 +28,7 @@ from callblocks.core.paths import FilePath
 from callblocks.session.model_choice import Attachment
 from callblocks.session.session import Session
 from callblocks.session.turn_lock import this_owner
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from callblocks.timeline.recorder import GivenFile, Recorder
 from support.approvers import Person
 from support.dying_session import (

@@ -20,9 +20,8 @@ import pytest
 
 from callblocks.core.errors import ToolError
 from callblocks.core.urls import Url
-from callblocks.guard.net.client import Client
-from callblocks.guard.net.exchange import exchange
-from callblocks.guard.net.http_messages import HttpRequest, NetLimits
+from callblocks.guard.net.client import Client, HttpRequest, NetLimits
+from callblocks.guard.net.http_exchange import exchange
 from callblocks.guard.net.net_guard import Guard
 from support.sites import PUBLIC, SECOND, Asked, Net, Site, ok, redirect
 

@@ -15,8 +15,13 @@ from callblocks.core.errors import TimelineError
 from callblocks.core.outcomes import Outcome
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import MAX_BLOCK, Store
-from callblocks.timeline.log.transfer import export_lines, import_timeline
-from callblocks.timeline.log.verify import artifact_of, verify, verify_artifacts
+from callblocks.timeline.log.transfer import (
+    artifact_of,
+    export_lines,
+    import_timeline,
+    verify,
+    verify_artifacts,
+)
 from support.recorded_sessions import a_session
 from support.stores import KINDS, block, fresh_address
 from support.tool_runtime import call

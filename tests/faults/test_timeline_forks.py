@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from support.stores import KINDS, block, fresh_address
 
 SCRIPT = """

@@ -14,7 +14,7 @@ import pytest
 
 from callblocks.core.blocks import Entry
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from support.stores import KINDS, block, fresh_address
 
 NUMBER = 50

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callblocks.core.errors import ToolError
-from callblocks.toolkits.search.article_reader import read_page
+from callblocks.toolkits.search.format_readers import read_page
 from callblocks.toolkits.search.reader_process import Apart
 from callblocks.toolkits.web import fetch as fetching
 from callblocks.toolkits.web.web_page import MOST_TEXT, WebPage, read_response

@@ -24,7 +24,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from callblocks.core.events import TurnEvent
-from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
+from callblocks.views.ui.ai_sdk.messages import PostedAnswer, read_posted
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version
 

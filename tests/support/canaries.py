@@ -53,7 +53,7 @@ from callblocks.session.model_choice import Attachment
 from callblocks.session.session import Session
 from callblocks.session.taint import Taints, taint_meta
 from callblocks.timeline.timeline import Timeline
-from callblocks.toolkits.turn_tools import in_turn, turn_tools
+from callblocks.toolkits.react_tools import in_turn, turn_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.google.calling import drop_mail

@@ -16,7 +16,7 @@ def move_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Models that whoever runs the tests has configured are none here.
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     # Whoever runs the tests at a terminal is not asked.
-    monkeypatch.setattr("callblocks.cli.commands.run_calls.open_terminal", lambda: None)
+    monkeypatch.setattr("callblocks.cli.commands.run.open_terminal", lambda: None)
     return workspace
 
 

@@ -32,7 +32,7 @@ from callblocks.timeline.artifacts import artifacts as kept_files
 from callblocks.timeline.log import postgres_store, sqlite_store
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Store
-from callblocks.timeline.log.verify import artifact_of
+from callblocks.timeline.log.transfer import artifact_of
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Tool

@@ -17,9 +17,8 @@ from typing import Any
 
 from callblocks.guard.sandbox import bubblewrap, landlock
 from callblocks.guard.sandbox.cgroups import find_group_home
-from callblocks.guard.sandbox.choose import candidates
 from callblocks.guard.sandbox.launch_plan import stranger
-from callblocks.guard.sandbox.sandbox import Job, JobEnd, Limits, Missing, Sandbox
+from callblocks.guard.sandbox.sandbox import Job, JobEnd, Limits, Missing, Sandbox, candidates
 from support.attacks import Attack, prelude
 
 OUTER_SECONDS = 90

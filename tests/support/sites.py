@@ -20,8 +20,7 @@ from typing import Any
 
 import httpcore2
 
-from callblocks.guard.net.client import Client
-from callblocks.guard.net.http_messages import NetLimits
+from callblocks.guard.net.client import Client, NetLimits
 
 __all__ = ("PUBLIC", "SECOND", "Asked", "Net", "Site", "ok", "redirect")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from callblocks.parsing.grammar import gbnf
+from callblocks.parsing.grammar import notations
 from callblocks.parsing.grammar.expressions import without
 from support.gbnf import tokens
 
@@ -70,7 +70,7 @@ class _Reader:
         return f"({prose} (({' | '.join(map(self.format, tags))}) {prose})*)"
 
     def _prose(self, excluded: list[str]) -> str:
-        return self._grammar(gbnf.printed({"root": without(excluded)}))
+        return self._grammar(notations.gbnf_text({"root": without(excluded)}))
 
     def _grammar(self, grammar: str) -> str:
         """Add the rules under names of their own."""

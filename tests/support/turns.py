@@ -26,7 +26,7 @@ from callblocks.core.events import (
 )
 from callblocks.core.outcomes import Artifact, Failure, Outcome
 from callblocks.parser import parse
-from callblocks.session.team_events import MemberSeat
+from callblocks.session.team import MemberSeat
 from support.model_events import (
     call_broken,
     call_opened,

@@ -29,7 +29,7 @@ from callblocks.parsing.engine.fences import closes, read_fence
 from callblocks.parsing.engine.markers import Markers
 from callblocks.parsing.engine.openers import closers_of
 from callblocks.parsing.loop import Setting
-from callblocks.parsing.values.json_scan import JsonScan, ScanState
+from callblocks.parsing.values.strict_json import JsonScan, ScanState
 
 __all__ = ("may_wait",)
 

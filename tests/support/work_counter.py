@@ -17,7 +17,7 @@ from unittest.mock import patch
 from callblocks.parsing.engine.block import Block
 from callblocks.parsing.engine.parse_state import ParseState, Scanner
 from callblocks.parsing.loop import Engine
-from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.parsing.values.strict_json import JsonScan
 from support.text_pieces import read
 
 __all__ = ("TooMuchWork", "at_most", "work")

@@ -117,7 +117,7 @@ COMMANDS = {
         "Find the calls in a text, and what is wrong with them.",
     ),
     "show": (
-        "callblocks.cli.commands.show",
+        "callblocks.cli.commands.parse:show",
         "Show a text as a chat: prose, and calls with results.",
     ),
     "run": ("callblocks.cli.commands.run", "Run the calls in a text, as far as a policy allows."),

@@ -22,7 +22,7 @@ from callblocks.parsing.readers.announce import read_input
 from callblocks.parsing.readers.tags import BLANKS
 from callblocks.parsing.shapes.tag_arguments import RULES, invoke_form, invoke_tags
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
-from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.parsing.values.strict_json import JsonScan
 
 __all__ = ("Dots",)
 

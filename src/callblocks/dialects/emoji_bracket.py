@@ -40,8 +40,7 @@ from callblocks.parsing.grammar.grammar import Grammar
 from callblocks.parsing.grammar.json_rules import strings_without
 from callblocks.parsing.loop import Setting
 from callblocks.parsing.values.binding import bind, may_be_whole, unbind, unbind_whole
-from callblocks.parsing.values.json_scan import JsonScan
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.strict_json import JsonScan, read_json
 
 __all__ = ("EmojiBracket", "EmojiBracketPlus")
 

@@ -14,7 +14,7 @@ from callblocks.parsing.engine.markers import Markers, Shape
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.readers.announce import Telling
 from callblocks.parsing.readers.call_keys import Keys, Parts
-from callblocks.parsing.repair.arguments import read_keywords
+from callblocks.parsing.repair import read_keywords
 from callblocks.parsing.shapes.json_calls import JsonCalls
 
 __all__ = ("Llama3Json",)

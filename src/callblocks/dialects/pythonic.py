@@ -16,8 +16,8 @@ from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.loop import Setting
 from callblocks.parsing.readers.python_calls import NAME_ATOMS, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked
-from callblocks.parsing.values.json_scan import ScanState
 from callblocks.parsing.values.python_values import PythonScan
+from callblocks.parsing.values.strict_json import ScanState
 
 __all__ = ("Pythonic",)
 

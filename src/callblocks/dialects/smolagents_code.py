@@ -23,8 +23,8 @@ from callblocks.parsing.loop import Setting
 from callblocks.parsing.readers.foreign_body import Bodies
 from callblocks.parsing.readers.python_calls import NAME, PythonRow, PythonRowReader
 from callblocks.parsing.shapes.python_marked import PythonMarked
-from callblocks.parsing.values.json_scan import ScanState
 from callblocks.parsing.values.python_values import Arguments, PythonScan, read_arguments
+from callblocks.parsing.values.strict_json import ScanState
 
 __all__ = ("SmolagentsCode",)
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from callblocks.gateway.exchange import JsonFormat
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.strict_json import read_json
 
 __all__ = ("AnswerFault", "answer_fault", "json_answer")
 

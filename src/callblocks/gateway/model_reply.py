@@ -66,7 +66,7 @@ from callblocks.models.model import (
     Thinking,
     ToolsUnheard,
 )
-from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.parsing.values.strict_json import JsonScan
 from callblocks.session.reply import read_native_input
 from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import restore_input

@@ -61,10 +61,9 @@ if TYPE_CHECKING:
     from callblocks.parsing.shapes.tag_arguments import ArgKeyValue, Framed, FunctionTags
     from callblocks.parsing.shapes.xml_call import Input
     from callblocks.parsing.shapes.xml_parameters import XmlParameters
-    from callblocks.parsing.values.json_scan import JsonScan, ScanState
-    from callblocks.parsing.values.json_text import read_json, write_json
     from callblocks.parsing.values.python_values import PythonScan, read_arguments
     from callblocks.parsing.values.schema_shape import in_schema_order
+    from callblocks.parsing.values.strict_json import JsonScan, ScanState, read_json, write_json
 
 __all__ = (
     "TURN_ENDS",
@@ -148,7 +147,7 @@ _HOMES = {
     "Input": "parsing.shapes.xml_call",
     "Item": "core.calls",
     "JsonCalls": "parsing.shapes.json_calls",
-    "JsonScan": "parsing.values.json_scan",
+    "JsonScan": "parsing.values.strict_json",
     "Keys": "parsing.readers.call_keys",
     "Limits": "parsing.limits",
     "Markers": "parsing.engine.markers",
@@ -161,7 +160,7 @@ _HOMES = {
     "Reading": "parsing.engine.parse_state",
     "Refused": "parsing.engine.block",
     "Result": "core.calls",
-    "ScanState": "parsing.values.json_scan",
+    "ScanState": "parsing.values.strict_json",
     "Setting": "parsing.loop",
     "Shape": "parsing.engine.markers",
     "Tag": "parsing.readers.tags",
@@ -183,13 +182,13 @@ _HOMES = {
     "opt": "parsing.grammar.expressions",
     "read_arguments": "parsing.values.python_values",
     "read_id": "parsing.engine.ids",
-    "read_json": "parsing.values.json_text",
+    "read_json": "parsing.values.strict_json",
     "repeat": "parsing.grammar.expressions",
     "seq": "parsing.grammar.expressions",
     "spellings": "parsing.engine.markers",
     "until": "parsing.grammar.expressions",
     "without": "parsing.grammar.expressions",
-    "write_json": "parsing.values.json_text",
+    "write_json": "parsing.values.strict_json",
 }
 
 

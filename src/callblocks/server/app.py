@@ -2,7 +2,8 @@
 
     app = make_app(ServerSettings(), lambda: Host(settings))
 
-The host is opened when the application starts, in its event loop, and closed when it ends.
+The host is opened when the application starts, in its event loop, and closed when it ends. The
+table of all addresses stands below; the OpenAPI document is made of the same table.
 """
 
 from __future__ import annotations
@@ -14,31 +15,92 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any
 
+import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from uvicorn.loops.auto import auto_loop_factory
 
 from callblocks.core.errors import CallerError
-from callblocks.server.access import Guard
+from callblocks.server.access import HEALTH, Guard, SignedIn, sign_in
+from callblocks.server.approval_routes import (
+    AnswerBody,
+    ApprovalList,
+    ApprovalQuery,
+    ShownApproval,
+    answer_approval,
+    list_approvals,
+)
+from callblocks.server.chats.chat_routes import (
+    ChatBody,
+    ChatList,
+    Nothing,
+    Resumed,
+    ShownChat,
+    Stopped,
+    StreamQuery,
+    list_chats,
+    post_chat,
+    resume_chat,
+    show_chat,
+    stop_chat,
+    stream_chat,
+)
 from callblocks.server.chats.chats import Chats
-from callblocks.server.http.faults import HANDLED
-from callblocks.server.http.metrics import Measured, Metrics
+from callblocks.server.chats.ui_events import VERSION_HEADER, VersionQuery
+from callblocks.server.cpu_program import Converted, ParsedText
+from callblocks.server.http.faults import HANDLED, answer_json
+from callblocks.server.http.monitoring import Measured, Metrics
 from callblocks.server.http.protocol import limited_http
 from callblocks.server.http.rate_limits import RateLimit
-from callblocks.server.routes import ENDPOINTS
+from callblocks.server.info_routes import (
+    ArtifactQuery,
+    ConvertBody,
+    DialectList,
+    Health,
+    ModelList,
+    ParseBody,
+    ShownTool,
+    ToolList,
+    convert_text,
+    list_dialects,
+    list_models,
+    list_tools,
+    parse_text,
+    send_artifact,
+    show_health,
+    show_metrics,
+    show_tool,
+)
+from callblocks.server.openapi import Endpoint, openapi_document
+from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
 from callblocks.server.service import MakeChats, Service
 from callblocks.server.settings import ServerSettings
+from callblocks.server.timeline_routes import (
+    JSON_LINES,
+    AfterQuery,
+    PageQuery,
+    SegmentPage,
+    SegmentQuery,
+    TimelineList,
+    TimelinePage,
+    Verified,
+    follow_timeline,
+    list_timelines,
+    read_timeline,
+    send_lines,
+    show_segments,
+    show_timeline,
+    verify_timeline,
+)
 from callblocks.session.host import Host
 
-__all__ = (
-    "NO_TOKEN",
-    "Server",
-    "bind",
-    "make_app",
-    "serve",
-)
+__all__ = ("ENDPOINTS", "NO_TOKEN", "Document", "Server", "Start", "bind", "make_app", "serve")
 
 
 def make_app(
@@ -196,3 +258,239 @@ async def _serve(
 def _address(bound: socket.socket) -> str:
     host, port = bound.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+# --- The table of all addresses ---
+#
+# The table of all addresses. To add one: a handler in the file of its subject, and a line here.
+#
+# The OpenAPI document is made of the same table.
+
+
+_STREAM = "text/event-stream"
+_HTML = "text/html"
+_BODY = ("bad_json", "body_too_large", "wrong_content_type", "read_timeout", "invalid_request")
+_STORED = ("bad_name", "unknown_timeline", "store_unavailable")
+_WORK = ("too_much_work", "too_busy")
+_TURN = (
+    "turn_running",
+    "approval_answered",
+    "approval_hidden",
+    "too_many_streams",
+    "shutting_down",
+)
+
+
+class Document(msgspec.Struct, frozen=True):
+    """An OpenAPI document."""
+
+    openapi: str
+    info: dict[str, Any]
+    paths: dict[str, Any]
+    components: dict[str, Any]
+
+
+class Start(msgspec.Struct, frozen=True):
+    """The addresses of the OpenAPI document and of the state of health."""
+
+    name: str = "callblocks"
+    openapi: str = "/api/openapi.json"
+    health: str = HEALTH
+
+
+async def show_start(request: Request) -> Response:
+    """Name the addresses of the OpenAPI document and of the state of health."""
+    return answer_json(Start())
+
+
+async def show_openapi(request: Request) -> Response:
+    """This document."""
+    return answer_json(_document())
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return openapi_document(ENDPOINTS)
+
+
+ENDPOINTS = (
+    Endpoint(method="GET", path="/", handler=show_page, gives=_HTML, also=(304, 500)),
+    Endpoint(
+        method="GET", path="/playground", handler=show_playground, gives=_HTML, also=(304, 500)
+    ),
+    Endpoint(method="GET", path="/timeline", handler=show_inspector, gives=_HTML, also=(304, 500)),
+    Endpoint(
+        method="GET",
+        path="/web/{path}",
+        handler=send_file,
+        gives="*/*",
+        also=(304,),
+        faults=("not_found",),
+    ),
+    Endpoint(method="GET", path="/api", handler=show_start, gives=Start),
+    Endpoint(method="POST", path="/api/sign-in", handler=sign_in, gives=SignedIn),
+    Endpoint(
+        method="POST",
+        path="/api/chat",
+        handler=post_chat,
+        query=VersionQuery,
+        body=ChatBody,
+        gives=_STREAM,
+        faults=(*_BODY, *_STORED, *_TURN),
+        headers=(VERSION_HEADER,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats",
+        handler=list_chats,
+        gives=ChatList,
+        faults=("store_unavailable",),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chat/{id}",
+        handler=show_chat,
+        query=VersionQuery,
+        gives=ShownChat,
+        faults=(*_STORED, "invalid_request"),
+        headers=(VERSION_HEADER,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chat/{id}/stream",
+        handler=stream_chat,
+        query=StreamQuery,
+        gives=_STREAM,
+        also=(204,),
+        faults=(*_STORED, "invalid_request", "too_many_streams"),
+        headers=(VERSION_HEADER, "last-event-id"),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/stop",
+        handler=stop_chat,
+        body=Nothing,
+        gives=Stopped,
+        faults=(*_BODY, *_STORED),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/resume",
+        handler=resume_chat,
+        body=Nothing,
+        gives=Resumed,
+        faults=(*_BODY, *_STORED, "turn_running", "nothing_to_resume", "shutting_down"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines",
+        handler=list_timelines,
+        gives=TimelineList,
+        faults=("store_unavailable",),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}",
+        handler=read_timeline,
+        query=PageQuery,
+        gives=TimelinePage,
+        faults=(*_STORED, "invalid_request"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/follow",
+        handler=follow_timeline,
+        query=AfterQuery,
+        gives=_STREAM,
+        faults=(*_STORED, "invalid_request", "too_many_streams"),
+        headers=("last-event-id",),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/segments",
+        handler=show_segments,
+        query=SegmentQuery,
+        gives=SegmentPage,
+        faults=(*_STORED, "invalid_request"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/lines",
+        handler=send_lines,
+        gives=JSON_LINES,
+        faults=_STORED,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/page",
+        handler=show_timeline,
+        gives=_HTML,
+        faults=(*_STORED, *_WORK),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/timelines/{name}/verify",
+        handler=verify_timeline,
+        gives=Verified,
+        faults=_STORED,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/artifacts/{digest}",
+        handler=send_artifact,
+        query=ArtifactQuery,
+        gives="*/*",
+        also=(206, 304),
+        faults=("artifact_missing", "artifact_damaged", "bad_range", "invalid_request"),
+        headers=("range",),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/approvals",
+        handler=list_approvals,
+        query=ApprovalQuery,
+        gives=ApprovalList,
+        faults=("invalid_request", "store_unavailable"),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/approvals/{id}",
+        handler=answer_approval,
+        body=AnswerBody,
+        gives=ShownApproval,
+        faults=(
+            *_BODY,
+            *("unknown_approval", "approval_answered", "approval_hidden", "store_unavailable"),
+        ),
+    ),
+    Endpoint(method="GET", path="/api/tools", handler=list_tools, gives=ToolList),
+    Endpoint(
+        method="GET",
+        path="/api/tools/{name}",
+        handler=show_tool,
+        gives=ShownTool,
+        faults=("unknown_tool",),
+    ),
+    Endpoint(method="GET", path="/api/dialects", handler=list_dialects, gives=DialectList),
+    Endpoint(
+        method="POST",
+        path="/api/parse",
+        handler=parse_text,
+        body=ParseBody,
+        gives=ParsedText,
+        faults=(*_BODY, *_WORK),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/convert",
+        handler=convert_text,
+        body=ConvertBody,
+        gives=Converted,
+        faults=(*_BODY, *_WORK),
+    ),
+    Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
+    Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),
+    Endpoint(method="GET", path="/metrics", handler=show_metrics, gives="text/plain"),
+    Endpoint(method="GET", path="/api/openapi.json", handler=show_openapi, gives=Document),
+)
+"""Every address of the server."""

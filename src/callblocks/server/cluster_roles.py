@@ -20,7 +20,7 @@ from callblocks.cluster.worker import Cluster, Worker
 from callblocks.core.errors import CallblocksError
 from callblocks.server.app import serve
 from callblocks.server.chats.cluster_chats import ClusterChats
-from callblocks.server.http.metrics import Metrics
+from callblocks.server.http.monitoring import Metrics
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host, OpenParts
 

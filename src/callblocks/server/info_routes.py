@@ -38,8 +38,7 @@ from callblocks.parser import AUTO
 from callblocks.server.access import knows_token
 from callblocks.server.cpu_program import ConvertWork, ParseWork
 from callblocks.server.http.faults import ApiFault, answer_json
-from callblocks.server.http.health_check import State
-from callblocks.server.http.metrics import METRICS_TYPE
+from callblocks.server.http.monitoring import METRICS_TYPE, State
 from callblocks.server.http.protocol import drop
 from callblocks.server.http.request import range_of, read_body, read_query
 from callblocks.server.service import service_of

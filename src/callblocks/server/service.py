@@ -48,12 +48,11 @@ from callblocks.server.chats.known_chats import KnownChats
 from callblocks.server.cpu_program import Work, framed, receive_frame
 from callblocks.server.http.event_stream import until_gone
 from callblocks.server.http.faults import NOT_KEPT, ApiFault
-from callblocks.server.http.health_check import HealthCheck
-from callblocks.server.http.metrics import Metrics
+from callblocks.server.http.monitoring import HealthCheck, Metrics
 from callblocks.server.http.rate_limits import Slots, client_name
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
-from callblocks.session.team_events import replay_of
+from callblocks.session.team import replay_of
 from callblocks.timeline.log.store import Head
 from callblocks.views.replay import Replay
 

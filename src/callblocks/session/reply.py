@@ -47,7 +47,7 @@ from callblocks.core.paths import call_segment
 from callblocks.models.model import NATIVE, NativeDelta, UsedMode
 from callblocks.parsing.limits import USUAL
 from callblocks.parsing.loop import Engine
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.strict_json import read_json
 from callblocks.parsing.values.tolerant_json import Tolerant
 from callblocks.views.model_view.neutral import restore_input
 

@@ -31,7 +31,7 @@ from callblocks.session.turn import TurnRun, TurnWriting, write_answer, write_gr
 from callblocks.session.turn_lock import turn_key
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.office.times import machine_zone
-from callblocks.toolkits.turn_tools import in_turn, turn_tools
+from callblocks.toolkits.react_tools import in_turn, turn_tools
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Keep
 from callblocks.views.model_view.view import ModelView

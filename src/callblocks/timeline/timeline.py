@@ -12,13 +12,12 @@ from typing import Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, cast
 import msgspec
 
 from callblocks.core.blocks import RECORDS, Block, Entry
-from callblocks.core.paths import FilePath
-from callblocks.core.selector import Ranges, chosen
+from callblocks.core.paths import FilePath, Ranges, chosen
 from callblocks.core.sources import HasFile, Source, merged, source_of
 from callblocks.timeline.artifacts.media_types import is_shown_binary
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Head, Store, check_name
-from callblocks.timeline.log.verify import Finding, verify
+from callblocks.timeline.log.transfer import Finding, verify
 
 __all__ = (
     "APPROVALS",

@@ -16,8 +16,7 @@ from pydantic import Field
 
 from callblocks.core.errors import ToolError
 from callblocks.core.urls import read_url
-from callblocks.guard.net.client import Client
-from callblocks.guard.net.http_messages import Response
+from callblocks.guard.net.client import Client, Response
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Context, Tool
 

@@ -19,8 +19,15 @@ from pydantic import Field
 
 from callblocks.core.errors import ToolError
 from callblocks.guard.files.root import Root
-from callblocks.guard.sandbox.choose import find_sandbox
-from callblocks.guard.sandbox.sandbox import Changes, Job, JobEnd, Limits, Missing, Sandbox
+from callblocks.guard.sandbox.sandbox import (
+    Changes,
+    Job,
+    JobEnd,
+    Limits,
+    Missing,
+    Sandbox,
+    find_sandbox,
+)
 from callblocks.tools.declare import tool
 from callblocks.tools.tool import Context, Tool
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from callblocks.cli.exits import Fault
-from callblocks.cli.options.policy_options import DecidingOptions, given_policy
+from callblocks.cli.options.tool_setup import DecidingOptions, given_policy
 
 
 def options(**given: Any) -> DecidingOptions:

@@ -23,7 +23,7 @@ from callblocks.cli.chat.chat_setup import OFFICE_SCRIPTS
 from callblocks.cli.chat.demo_folder import DemoPlace
 from callblocks.cli.commands import demo
 from callblocks.guard.files.root import Root
-from callblocks.models.script import ScriptFolder
+from callblocks.models.scripted import ScriptFolder
 from callblocks.parser import parse
 from callblocks.toolkits.standard import standard_tools
 from support.chat_server import chunks, client_of, lines, posted, said

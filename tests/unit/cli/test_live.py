@@ -5,8 +5,7 @@ import io
 from rich.console import Console
 
 from callblocks.cli.options.read_options import read
-from callblocks.cli.terminal.live import LiveScreen
-from callblocks.cli.terminal.paint import Paper
+from callblocks.cli.terminal.paint import LiveScreen, Paper
 from callblocks.core.events import Text
 from callblocks.parser import Parser
 from callblocks.views.chat.chat import Speaker

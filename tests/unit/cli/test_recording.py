@@ -292,7 +292,7 @@ def test_the_turn_is_on_the_timeline_before_anything_runs(state: Path) -> None:
 def test_a_turn_that_is_taken_while_the_text_is_read_is_left_to_the_other(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from callblocks.cli.commands.run_calls import CallsRun
+    from callblocks.cli.commands.run import CallsRun
     from callblocks.toolkits.turn_files import open_recorder
 
     read = CallsRun.read

@@ -3,7 +3,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from callblocks.cli.commands.run_calls import check_reply, write_reply
+from callblocks.cli.commands.run import check_reply, write_reply
 from callblocks.cli.exits import Refusal
 from callblocks.core.calls import Call, Item, Result
 from callblocks.parser import parse

@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from callblocks.cli.options.read_options import read
-from callblocks.cli.terminal.live import LiveScreen, Mute, Screen, open_screen
-from callblocks.cli.terminal.paint import Paper
+from callblocks.cli.terminal.paint import LiveScreen, Mute, Paper, Screen, open_screen
 from callblocks.parser import Parser
 
 

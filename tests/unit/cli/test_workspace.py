@@ -10,8 +10,7 @@ from typing import Self
 
 import pytest
 
-from callblocks.cli.commands.office import COMMANDS
-from callblocks.cli.commands.office_local import _PARTS
+from callblocks.cli.commands.office import _PARTS, COMMANDS
 from callblocks.cli.main import cli
 from callblocks.core import extras
 from callblocks.core.errors import ToolError
@@ -132,7 +131,7 @@ class _Today(date):
 
 
 def test_show_names_the_next_events_first(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from callblocks.cli.commands import office_local as office_parts
+    from callblocks.cli.commands import office as office_parts
 
     copy_office(workspace)
     monkeypatch.setattr(office_parts, "date", _Today)

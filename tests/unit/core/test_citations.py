@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.core.selector import cited, selector_text
+from callblocks.core.paths import cited, selector_text
 
 POOL = range(1, 11)
 

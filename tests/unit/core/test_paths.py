@@ -26,8 +26,8 @@ from callblocks.core.paths import (
     normalize_path,
     parse_path,
     parse_physical,
+    ranges_of,
 )
-from callblocks.core.selector import ranges_of
 
 turns = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,12}\Z")
 calls = st.from_regex(r"\A[\w:+~@-][\w.:+~@-]{0,12}\Z", alphabet=string.printable)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.core.selector import (
+from callblocks.core.paths import (
     Ranges,
     chosen,
     joined,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from callblocks import ToolSpec, dialects
 from callblocks.parsing.teaching import COMPACT_SIZE, compact_prompt, summary
-from callblocks.toolkits.turn_tools import in_turn, turn_tools
+from callblocks.toolkits.react_tools import in_turn, turn_tools
 from support.scripted_sessions import Replies, some_host
 from support.signature_reader import Signature, read_signatures
 from support.tools import TOOLS

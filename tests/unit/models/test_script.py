@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.models.script import BadScript, read_script
+from callblocks.models.scripted import BadScript, read_script
 
 
 def test_a_script_says_what_it_answers_and_what_it_writes() -> None:

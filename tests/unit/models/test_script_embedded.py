@@ -8,8 +8,7 @@ import pytest
 
 from callblocks import Registry, parse
 from callblocks.guard.files.root import Root
-from callblocks.models.script import Script, ScriptFolder
-from callblocks.models.scripted import EMBEDDED, ScriptedModel, fill
+from callblocks.models.scripted import EMBEDDED, Script, ScriptedModel, ScriptFolder, fill
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.turn_files import open_recorder

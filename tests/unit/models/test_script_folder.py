@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import CallerError
-from callblocks.models.script import ScriptFolder
+from callblocks.models.scripted import ScriptFolder
 
 
 def write(folder: Path, **scripts: str) -> ScriptFolder:

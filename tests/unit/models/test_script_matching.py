@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.models.script import best_cover, read_pattern
+from callblocks.models.scripted import best_cover, read_pattern
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.parsing.values.json_scan import Halt, JsonScan, ScanState, Search
+from callblocks.parsing.values.strict_json import Halt, JsonScan, ScanState, Search
 
 # The model: a recursive reader of whole texts. It raises `Broken` at the first character
 # that no JSON can have there, and `Short` where the text ends too early, with a rest that

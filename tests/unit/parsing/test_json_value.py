@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.strict_json import read_json
 
 VALUES = st.recursive(
     st.none()

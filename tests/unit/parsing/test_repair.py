@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.json_values import same
-from callblocks.parsing.repair.arguments import read_keywords
-from callblocks.parsing.repair.brackets import Brackets, PythonBrackets
-from callblocks.parsing.repair.call_row import Broken, mend, read_mended
-from callblocks.parsing.values.json_scan import ScanState
+from callblocks.parsing.repair import (
+    Brackets,
+    Broken,
+    PythonBrackets,
+    mend,
+    read_keywords,
+    read_mended,
+)
+from callblocks.parsing.values.strict_json import ScanState
 from callblocks.parsing.values.tolerant_json import Tolerant, Unrepairable
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -9,7 +9,7 @@ import pytest
 
 from callblocks.core.events import TurnEnded
 from callblocks.server.chats.chats import Chats
-from callblocks.server.http.metrics import Metrics
+from callblocks.server.http.monitoring import Metrics
 from callblocks.session import host as host_module
 from callblocks.session.model_choice import Attachment
 from support.scripted_sessions import Replies, some_host

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.server.app import ENDPOINTS
 from callblocks.server.http.faults import FAULTS
 from callblocks.server.openapi import openapi_document
-from callblocks.server.routes import ENDPOINTS
 
 PINNED = Path(__file__).parent / "routes.txt"
 

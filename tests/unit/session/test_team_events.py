@@ -15,7 +15,7 @@ from callblocks.core.events import (
     TurnEvent,
 )
 from callblocks.core.outcomes import Outcome
-from callblocks.session.team_events import MemberSeat
+from callblocks.session.team import MemberSeat
 from support.model_events import (
     call_broken,
     call_opened,

@@ -10,7 +10,7 @@ from callblocks.core.events import (
     Text,
     TurnBegan,
 )
-from callblocks.session.team_events import replay_of
+from callblocks.session.team import replay_of
 from callblocks.session.team_file import Member
 from callblocks.views.replay import replayed
 from support.scripted_sessions import Replies, run_turn

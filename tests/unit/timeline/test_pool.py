@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.blocks import Block
-from callblocks.core.selector import ranges_of
+from callblocks.core.paths import ranges_of
 from callblocks.core.sources import Source
 from callblocks.timeline.timeline import SourcesPool
 

@@ -10,8 +10,7 @@ import pytest
 from callblocks.core.outcomes import Outcome
 from callblocks.core.specs import CATALOGUE
 from callblocks.guard.files.root import Root
-from callblocks.guard.net.client import Client
-from callblocks.guard.net.http_messages import NetLimits
+from callblocks.guard.net.client import Client, NetLimits
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime

@@ -10,8 +10,8 @@ import pytest
 from callblocks.guard.files.root import Root
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import Timeline
+from callblocks.toolkits.react_tools import in_turn, turn_tools
 from callblocks.toolkits.standard import EXEC_TOOLS, RENDERING_TOOLS, standard_tools
-from callblocks.toolkits.turn_tools import in_turn, turn_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from support.memory_artifacts import MemoryArtifacts

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.views.text.annotated import Window
+from callblocks.views.text.listing import Window
 from support.transcripts import cut, places
 
 texts = st.text("ab\n", min_size=1, max_size=60)

@@ -32,15 +32,14 @@ from callblocks.cli.options.chat_options import SETTINGS, model_words
 from callblocks.cli.options.read_options import MODEL_DIALECT
 from callblocks.cli.options.state_folder import ARTIFACTS, state_folder
 from callblocks.cli.terminal.io import STDIN
-from callblocks.cli.terminal.live import Screen, open_screen
-from callblocks.cli.terminal.paint import Paper, page
+from callblocks.cli.terminal.paint import Paper, Screen, open_screen, page
 from callblocks.core.blocks import Entry
 from callblocks.core.events import TurnEnded
 from callblocks.core.outcomes import Outcome
 from callblocks.session.session import Session
 from callblocks.views.chat.timeline_chat import Batch, Message, ShownFile, ShownItem, shown
 from callblocks.views.rows import Row, visible_line, wrap
-from callblocks.views.terminal.timeline_rows import chat_rows, entry_rows
+from callblocks.views.terminal.terminal import chat_rows, entry_rows
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding.key_processor import KeyPressEvent
@@ -360,7 +359,7 @@ def view_rows(entries: Iterable[Entry], view: str, width: int, budget: int | Non
         return (row for entry in entries for row in entry_rows(entry, width))
     if view == "view":
         from callblocks.views.model_view.view import render
-        from callblocks.views.terminal.timeline_rows import part_rows
+        from callblocks.views.terminal.terminal import part_rows
 
         return part_rows(render(entries, budget=budget), width)
     return chat_rows(shown(entries), width, expanded=True)

@@ -28,10 +28,15 @@ from callblocks.cli.options.chat_options import (
     overrides_of,
     shown_setting,
 )
-from callblocks.cli.options.policy_options import check_names, given_policy
 from callblocks.cli.options.read_options import AUTO
 from callblocks.cli.options.state_folder import state_folder
-from callblocks.cli.options.tool_setup import code_files, given_office, open_mcp
+from callblocks.cli.options.tool_setup import (
+    check_names,
+    code_files,
+    given_office,
+    given_policy,
+    open_mcp,
+)
 from callblocks.core.errors import CallerError, ModelError, UnknownDialect
 from callblocks.models.config import Config, NamedModel, open_named, read_config
 from callblocks.models.model import Model
@@ -42,7 +47,7 @@ from callblocks.session.model_choice import Offered, SessionSettings, check_dial
 from callblocks.session.session import Session
 from callblocks.session.team_file import read_team
 from callblocks.session.turn_lock import interrupted_turn, open_turn, owner_lives
-from callblocks.toolkits.turn_tools import in_turn, turn_tools
+from callblocks.toolkits.react_tools import in_turn, turn_tools
 from callblocks.tools.registry import Registry
 
 __all__ = (

@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from callblocks.cli.exits import INTERRUPTED
-from callblocks.cli.terminal.live import Screen
+from callblocks.cli.terminal.paint import Screen
 from callblocks.core.blocks import Entry
 from callblocks.core.events import (
     CallEnded,

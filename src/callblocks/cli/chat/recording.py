@@ -190,7 +190,7 @@ class Recording:
         return registry.without(moved) | self.tools.choose(moved)
 
     def _make_tools(self, recorder: Recorder) -> Registry:
-        from callblocks.toolkits.turn_tools import turn_tools
+        from callblocks.toolkits.react_tools import turn_tools
 
         return turn_tools(recorder, self.turn, root=self._root)
 

@@ -9,8 +9,12 @@ import click
 import msgspec
 
 from callblocks.cli.exits import EXIT_CODES, PROBLEMS, Fault, say
-from callblocks.cli.options.policy_options import PolicyOptions, policy_options
-from callblocks.cli.options.tool_setup import WorkplaceOptions, workplace_options
+from callblocks.cli.options.tool_setup import (
+    PolicyOptions,
+    WorkplaceOptions,
+    policy_options,
+    workplace_options,
+)
 from callblocks.cli.terminal.paint import Paper
 from callblocks.views.rows import Bit, Row, visible_line, wrap
 
@@ -200,7 +204,6 @@ def serve_tools(
     from contextlib import ExitStack
 
     from callblocks.approvals.book import ApprovalBook
-    from callblocks.cli.options.policy_options import check_names, given_policy
     from callblocks.cli.options.state_folder import (
         APPROVALS,
         ARTIFACTS,
@@ -209,8 +212,10 @@ def serve_tools(
         state_folder,
     )
     from callblocks.cli.options.tool_setup import (
+        check_names,
         code_files,
         given_office,
+        given_policy,
         open_workspace,
         own_tools,
     )

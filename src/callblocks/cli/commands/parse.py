@@ -9,9 +9,9 @@ from typing import Unpack
 import click
 
 from callblocks.cli.exits import EXIT_CODES, PROBLEMS
-from callblocks.cli.options.quoted_calls import QuotedCalls
 from callblocks.cli.options.read_options import (
     AUTO,
+    QuotedCalls,
     Read,
     ReadingOptions,
     make_parser,
@@ -19,7 +19,7 @@ from callblocks.cli.options.read_options import (
     reading_options,
 )
 from callblocks.cli.terminal.io import file_heading, files_argument, json_lines, pieces
-from callblocks.cli.terminal.paint import Paper, progress
+from callblocks.cli.terminal.paint import Paper, open_screen, progress
 from callblocks.core.events import Malformed, Problem
 from callblocks.dialects import dialect_of
 from callblocks.parser import Parser
@@ -28,7 +28,10 @@ from callblocks.views.rows import visible_line
 from callblocks.views.text.explain import AttemptLog, Explained
 from callblocks.views.text.listing import Listing
 
-__all__ = ("command",)
+__all__ = (
+    "command",
+    "show",
+)
 
 
 @click.command(
@@ -128,3 +131,30 @@ def _rows_writer(
         paper.print(view.close() if given is None else view.feed(*given))
 
     return write
+
+
+# --- `callblocks show`: a text as a chat, live where it comes slowly and a person watches ---
+
+
+@click.command(
+    "show", short_help="Show a text as a chat: prose, and calls with results.", epilog=EXIT_CODES
+)
+@files_argument
+@click.option("--expand", is_flag=True, help="Show each call and its result.")
+@reading_options
+def show(files: tuple[str, ...], expand: bool, **options: Unpack[ReadingOptions]) -> None:
+    """Show a text as a chat: prose, and calls with their results in groups.
+
+    FILE is a path, or - for standard input, which is also the default. On a terminal the chat
+    grows while standard input arrives.
+    """
+    paper = Paper()
+    for path in files:
+        if len(files) > 1:
+            paper.print(file_heading(path, first=path == files[0]))
+        with (
+            open_screen(path, paper, expanded=expand) as screen,
+            progress(path, quiet=paper.terminal) as advance,
+        ):
+            for _, events in read(pieces(path, advance), make_parser(options)):
+                screen.feed(events)

@@ -9,8 +9,7 @@ import msgspec
 
 from callblocks.cli.exits import EXIT_CODES, Refusal
 from callblocks.cli.terminal.paint import Paper
-from callblocks.guard.sandbox.choose import find_sandbox
-from callblocks.guard.sandbox.sandbox import MIB, Limits, Missing
+from callblocks.guard.sandbox.sandbox import MIB, Limits, Missing, find_sandbox
 from callblocks.views.rows import Row, wrap
 
 __all__ = ("command",)

@@ -122,7 +122,7 @@ def command(
 
 def _open(options: ChatOptions, others: tuple[str, ...] | None) -> Host:
     from callblocks.cli.chat.chat_setup import ChatSetup
-    from callblocks.cli.options.policy_options import check_names
+    from callblocks.cli.options.tool_setup import check_names
 
     host = ChatSetup(options, None, others).host
     check_names(options, host.registry.names)

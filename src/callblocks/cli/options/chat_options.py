@@ -13,12 +13,13 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from callblocks.cli.exits import Fault
-from callblocks.cli.options.policy_options import PolicyOptions, policy_options
 from callblocks.cli.options.read_options import MODEL_DIALECT
 from callblocks.cli.options.state_folder import store_option
 from callblocks.cli.options.tool_setup import (
+    PolicyOptions,
     Tools,
     WorkplaceOptions,
+    policy_options,
     tools_option,
     workplace_options,
 )

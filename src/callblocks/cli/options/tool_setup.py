@@ -24,6 +24,7 @@ from callblocks.core.specs import ToolSpec
 
 if TYPE_CHECKING:
     from callblocks.guard.files.root import Root
+    from callblocks.policy.policy import Policy
     from callblocks.protocols.mcp.http_transport import BrowserSignIn
     from callblocks.protocols.mcp.server_link import McpServers
     from callblocks.toolkits.office.backend import Office
@@ -32,15 +33,21 @@ if TYPE_CHECKING:
 __all__ = (
     "SAMPLE_TOOLS",
     "TOOL_FILES",
+    "DecidingOptions",
+    "PolicyOptions",
     "Tools",
     "WorkplaceOptions",
+    "check_names",
     "code_files",
+    "deciding_options",
     "every_tool",
     "given_office",
+    "given_policy",
     "office_option",
     "open_mcp",
     "open_workspace",
     "own_tools",
+    "policy_options",
     "tools_option",
     "workplace_options",
     "workspace_option",
@@ -285,7 +292,7 @@ def every_tool(
 
     standard = standard_tools(root, office=office, pages=state_folder() / PAGES)
     if own is not None:
-        from callblocks.toolkits.turn_tools import in_turn
+        from callblocks.toolkits.react_tools import in_turn
 
         standard = in_turn(standard, own)
     if (servers := open_mcp()) is not None:
@@ -296,3 +303,105 @@ def every_tool(
         if name in given:
             say(f"{name} is the one of -T, not the one that comes with callblocks")
     return given | standard.without(given.names)
+
+
+# --- Policy options. Without any, nothing runs ---
+
+
+class PolicyOptions(TypedDict):
+    """Values that `policy_options` pass to a command."""
+
+    ask: bool
+    allow: tuple[str, ...]
+    allow_trait: tuple[str, ...]
+    policy: str | None
+
+
+class DecidingOptions(PolicyOptions):
+    """Values that `deciding_options` pass to a command."""
+
+    tainted: bool
+
+
+def deciding_options(command: F) -> F:
+    """Add the options of deciding to a command that reads a text."""
+    return policy_options(
+        click.option(
+            "--tainted", is_flag=True, help="The text, or what led to it, may be of others."
+        )(command)
+    )
+
+
+def policy_options(command: F) -> F:
+    """Add the options that make a policy to a command."""
+    options = (
+        click.option("--ask", is_flag=True, help="Ask before each call that no rule names."),
+        click.option(
+            "--allow",
+            multiple=True,
+            metavar="TOOL",
+            help="Run this tool unasked; a pattern such as file_*; may be given again.",
+        ),
+        click.option(
+            "--allow-trait",
+            multiple=True,
+            metavar="TRAIT",
+            help="Run tools unasked that have this trait, as read_only; may be given again.",
+        ),
+        click.option(
+            "--policy",
+            type=click.Path(exists=True, dir_okay=False),
+            metavar="FILE",
+            help="Rules in a TOML file; --allow comes after them.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def given_policy(options: PolicyOptions) -> Policy:
+    """The policy that the options make together; off where there is none of them."""
+    from callblocks.core.errors import BadPolicy
+    from callblocks.policy.policy import Policy
+    from callblocks.policy.rules import Rule
+
+    written = _written(options["policy"])
+    try:
+        added = [
+            *(Rule(decide="allow", tool=(name,), because="--allow") for name in options["allow"]),
+            *(
+                Rule(decide="allow", trait=(trait,), because="--allow-trait")
+                for trait in options["allow_trait"]
+            ),
+        ]
+        off = options["policy"] is not None and not written.enabled
+        on = not off and (written.enabled or bool(added) or options["ask"])
+        return Policy((*written.rules, *added), name=written.name, autoexec=on)
+    except BadPolicy as error:
+        raise Fault(f"--allow: {error}") from error
+
+
+def _written(file: str | None) -> Policy:
+    from callblocks.core.errors import BadPolicy
+    from callblocks.policy.policy import Policy, read_policy
+
+    try:
+        return read_policy(file) if file else Policy()
+    except BadPolicy as error:
+        raise Fault(str(error)) from error
+
+
+def check_names(options: PolicyOptions, known: tuple[str, ...]) -> None:
+    """Say which --allow and --only name no tool: it may be a slip."""
+    from fnmatch import fnmatchcase
+
+    from callblocks.core.text import close_to
+
+    given = [("allow", one) for one in options["allow"]]
+    given += [("only", one) for one in options.get("only", ())]
+    for option, pattern in given:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            near = close_to(pattern, known)
+            way_out = near and f"; did you mean {near}?"
+            say(f"--{option} {pattern}: no tool has such a name{way_out}")

@@ -34,7 +34,7 @@ from callblocks.core.specs import ToolSpec, read_entry
 from callblocks.core.text import brief
 from callblocks.gateway.exchange import ANY_TOOL, Demand, GatewayFault, GatewayRequest, ToolChoice
 from callblocks.models.model import Message
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.strict_json import read_json
 from callblocks.parsing.values.tolerant_json import Tolerant, Unrepairable
 
 __all__ = (

@@ -1,6 +1,6 @@
 """HTTP to public addresses only.
 
-net_guard.py resolves a name once and checks every address; client.py sends a request, follows
-redirects and unpacks the response within limits; http_messages.py checks what goes out and in.
-Start with net_guard.py. May import: core, guard.workers.
+client.py checks a request and follows redirects; http_exchange.py makes one connection and unpacks
+the answer within limits; net_guard.py resolves a name once and checks every address against the
+rules of addresses.py. Start with net_guard.py. May import: core, guard.workers.
 """

@@ -21,7 +21,7 @@ from callblocks.core.errors import ToolError
 from callblocks.guard.sandbox.bwrap_root import certificates, environment, names
 from callblocks.guard.sandbox.cgroups import ControlGroup, GroupHome, group_of
 from callblocks.guard.sandbox.inputs import InputEntry, WalkEntry, survey, walk
-from callblocks.guard.sandbox.job import JobRun
+from callblocks.guard.sandbox.job import JobRun, Watch, supervise, to_its_end
 from callblocks.guard.sandbox.launch_plan import (
     Plan,
     check_job,
@@ -32,7 +32,6 @@ from callblocks.guard.sandbox.launch_plan import (
 )
 from callblocks.guard.sandbox.sandbox import Changes, Job, JobEnd, OnOutput
 from callblocks.guard.sandbox.seccomp import syscall_filter
-from callblocks.guard.sandbox.supervision import Watch, supervise, to_its_end
 from callblocks.guard.sandbox.tar_streams import (
     Collector,
     Note,

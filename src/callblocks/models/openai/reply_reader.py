@@ -26,7 +26,7 @@ from callblocks.models.model import (
     Usage,
 )
 from callblocks.models.openai.endpoint_faults import Faults
-from callblocks.parsing.values.json_scan import JsonScan
+from callblocks.parsing.values.strict_json import JsonScan
 
 __all__ = (
     "CallSlots",

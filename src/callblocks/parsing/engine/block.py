@@ -43,7 +43,7 @@ from callblocks.parsing.engine.parse_state import (
     Speak,
     end_of,
 )
-from callblocks.parsing.values.json_scan import ScanState
+from callblocks.parsing.values.strict_json import ScanState
 
 __all__ = (
     "Asking",

@@ -2,7 +2,7 @@
 
 A written id keeps its spelling unless it was used before; then it gets the suffix `-2`, `-3`, …. A
 call without one gets the next free `tool-call-N`. The fork of a parser has ids of its own that know
-those of the outer parser, so that a refused fork leaves no trace (see `fenced_calls`).
+those of the outer parser, so that a refused fork leaves no trace (see `FencedCalls`).
 """
 
 from __future__ import annotations

@@ -23,8 +23,7 @@ from functools import cache, cached_property, lru_cache
 from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 from callblocks.parsing.engine.block import Block, Reader, Refused
-from callblocks.parsing.engine.fenced_calls import FencedCalls
-from callblocks.parsing.engine.fences import CodeFences
+from callblocks.parsing.engine.fences import CodeFences, FencedCalls
 from callblocks.parsing.engine.markers import Markers, Shape
 from callblocks.parsing.engine.parse_state import ParseState, Reading
 from callblocks.parsing.engine.quotations import DiffHunks

@@ -155,13 +155,15 @@ class Grammar:
     def to(self, kind: Kind) -> str:
         """Print the grammar; one rule a line."""
         # Printing is rarer than parsing: the printers are imported only here.
-        from callblocks.parsing.grammar import gbnf, lark, structural_tag
+        from callblocks.parsing.grammar import notations
 
         printers: dict[str, Callable[[dict[str, Expr]], str]]
         printers = {
-            "gbnf": gbnf.printed,
-            "lark": lark.printed,
-            "structural_tag": lambda rules: structural_tag.printed(rules, self.blocks, self.calls),
+            "gbnf": notations.gbnf_text,
+            "lark": notations.lark_text,
+            "structural_tag": lambda rules: notations.structural_tag_json(
+                rules, self.blocks, self.calls
+            ),
         }
         if kind not in printers:
             raise CallerError(f"no grammar {kind!r}; choose from: {', '.join(get_args(Kind))}")

@@ -16,8 +16,8 @@ from callblocks.core.specs import ToolSpec
 from callblocks.parsing.engine.block import Block
 from callblocks.parsing.engine.ids import GENERAL_CODES
 from callblocks.parsing.readers.call_keys import Parts, objects_in
-from callblocks.parsing.repair.call_row import mend_value
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.repair import mend_value
+from callblocks.parsing.values.strict_json import read_json
 from callblocks.parsing.values.tolerant_json import Tolerant
 
 __all__ = (

@@ -181,7 +181,7 @@ def _begins(block: Block) -> Reading[bool]:
 #     {"tool_call": {"name": "ls", "args": {}}}       also `function`, `function_call`
 #     ls(path=".")                                    on lines of their own, or in a list
 #
-# A fence around them, a declared tool and arguments that fit make them calls (`fenced_calls`).
+# A fence around them, a declared tool and arguments that fit make them calls (`FencedCalls`).
 # Anywhere else these spellings are too common: each JSON example has a `name`.
 
 _BLANKS = r"[ \t\r\n]{0,100}"

@@ -18,9 +18,9 @@ from callblocks.parsing.engine.markers import Markers, without_line_end
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.readers.announce import Telling
 from callblocks.parsing.readers.call_keys import Parts
-from callblocks.parsing.repair.call_row import mend_value, read_mended
+from callblocks.parsing.repair import mend_value, read_mended
 from callblocks.parsing.values.binding import bind
-from callblocks.parsing.values.json_scan import JsonScan, ScanState
+from callblocks.parsing.values.strict_json import JsonScan, ScanState
 
 __all__ = (
     "Head",

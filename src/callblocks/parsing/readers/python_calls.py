@@ -21,10 +21,9 @@ from callblocks.parsing.engine.ids import GENERAL_CODES
 from callblocks.parsing.engine.markers import Markers, Shape
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.readers.announce import Telling
-from callblocks.parsing.repair.arguments import escape_quotes
-from callblocks.parsing.repair.brackets import PythonBrackets
-from callblocks.parsing.values.json_scan import ScanState
+from callblocks.parsing.repair import PythonBrackets, escape_quotes
 from callblocks.parsing.values.python_values import Arguments, PythonScan, read_arguments
+from callblocks.parsing.values.strict_json import ScanState
 
 __all__ = ("NAME", "NAME_ATOMS", "PythonRow", "PythonRowReader")
 

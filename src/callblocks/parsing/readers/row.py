@@ -10,7 +10,7 @@ Invariants
     - Each element is judged alone. A fault between two elements (a missing or surplus comma, a
       brace, a few words) is a repair of the call before it.
     - At the first element that is no JSON the loop ends (`_break_off`): the rest of the row is
-      collected up to its end, and `repair.call_row.mend` reads it as a whole. An element that
+      collected up to its end, and `repair.mend` reads it as a whole. An element that
       cannot be repaired is malformed, and its neighbours are not.
 """
 
@@ -28,10 +28,8 @@ from callblocks.parsing.engine.markers import Markers, Shape
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.readers.announce import Telling
 from callblocks.parsing.readers.call_keys import Heads, Keys, Parts, extra_of, resolve
-from callblocks.parsing.repair.brackets import Brackets
-from callblocks.parsing.repair.call_row import Broken, Mended, mend, read_mended
-from callblocks.parsing.values.json_scan import JsonScan, ScanState
-from callblocks.parsing.values.json_text import read_json, read_json_at
+from callblocks.parsing.repair import Brackets, Broken, Mended, mend, read_mended
+from callblocks.parsing.values.strict_json import JsonScan, ScanState, read_json, read_json_at
 
 __all__ = (
     "CallObject",

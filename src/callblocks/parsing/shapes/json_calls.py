@@ -30,8 +30,8 @@ from callblocks.parsing.loop import Setting
 from callblocks.parsing.readers.call_keys import Keys
 from callblocks.parsing.readers.foreign_body import Bodies, stands_python_list
 from callblocks.parsing.readers.row import CallRow, RowReader
-from callblocks.parsing.values.json_text import dumps
 from callblocks.parsing.values.schema_shape import in_schema_order
+from callblocks.parsing.values.strict_json import dumps
 
 __all__ = (
     "CommandCalls",

@@ -27,8 +27,8 @@ from callblocks.parsing.grammar.grammar import Grammar
 from callblocks.parsing.loop import Setting
 from callblocks.parsing.readers.foreign_body import Bodies
 from callblocks.parsing.readers.named_reader import Head, Named, NamedReader
-from callblocks.parsing.values.json_text import dumps
 from callblocks.parsing.values.schema_shape import in_schema_order
+from callblocks.parsing.values.strict_json import dumps
 
 __all__ = ("NAME", "NamedJson")
 

@@ -39,8 +39,7 @@ from callblocks.parsing.readers.tags import (
     named,
     unclosed,
 )
-from callblocks.parsing.shapes.xml_parameters import XmlParameters
-from callblocks.parsing.shapes.xml_reader import XmlReader
+from callblocks.parsing.shapes.xml_parameters import XmlParameters, XmlReader
 from callblocks.parsing.values.schema_shape import Schemas, fits
 from callblocks.parsing.values.typed import Typed, read_untyped, schema_of, typed_argument, types_of
 

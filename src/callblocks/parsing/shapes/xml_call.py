@@ -34,7 +34,7 @@ from callblocks.parsing.engine.openers import TURN_ENDS
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.readers.announce import BadBody, read_input
 from callblocks.parsing.readers.tags import BLANKS, Tag, literal
-from callblocks.parsing.values.json_scan import JsonScan, ScanState
+from callblocks.parsing.values.strict_json import JsonScan, ScanState
 from callblocks.parsing.values.typed import may_have
 
 if TYPE_CHECKING:

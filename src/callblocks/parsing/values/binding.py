@@ -37,7 +37,6 @@ from typing import Any, NamedTuple, TypeGuard, cast
 from callblocks.core.json_values import same
 from callblocks.core.specs import ToolSpec
 from callblocks.parsing.limits import Limits
-from callblocks.parsing.values.json_text import read_json
 from callblocks.parsing.values.schema_shape import (
     Plain,
     Schemas,
@@ -46,6 +45,7 @@ from callblocks.parsing.values.schema_shape import (
     in_schema_order,
     members,
 )
+from callblocks.parsing.values.strict_json import read_json
 from callblocks.parsing.values.typed import read_any, typed, types_of
 
 __all__ = ("Bound", "bind", "may_be_whole", "split_words", "unbind", "unbind_whole")

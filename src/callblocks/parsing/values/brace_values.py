@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.strict_json import read_json
 from callblocks.parsing.values.typed import typed
 
 __all__ = ("BraceValues",)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from callblocks.parsing.values.json_scan import Halt, ScanState, Search
+from callblocks.parsing.values.strict_json import Halt, ScanState, Search
 
 __all__ = (
     "AFTER",

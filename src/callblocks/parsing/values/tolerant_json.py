@@ -27,7 +27,7 @@ import re
 from typing import Any, NamedTuple
 
 from callblocks.core.calls import Span
-from callblocks.parsing.values.json_text import read_json
+from callblocks.parsing.values.strict_json import read_json
 
 __all__ = (
     "RepairedString",

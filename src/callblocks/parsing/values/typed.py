@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, cast
 from callblocks.core.specs import ToolSpec
 from callblocks.core.text import brief
 from callblocks.parsing.limits import USUAL
-from callblocks.parsing.values.json_text import read_json
 from callblocks.parsing.values.schema_shape import Plain, Schemas, fits, kind, members
+from callblocks.parsing.values.strict_json import read_json
 from callblocks.parsing.values.tolerant_json import Tolerant
 
 __all__ = (

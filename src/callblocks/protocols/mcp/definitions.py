@@ -30,7 +30,7 @@ from callblocks.core.specs import ToolSpec
 from callblocks.core.text import brief
 from callblocks.guard.files.replace_file import replace_private
 from callblocks.protocols.mcp.servers import ServerEntry
-from callblocks.tools.dict_tools import foreign_tool
+from callblocks.tools.registry import foreign_tool
 from callblocks.tools.tool import is_name
 from callblocks.views.model_view.neutral import neutralize
 

@@ -34,7 +34,7 @@ from callblocks.core.redaction import is_secret_key
 from callblocks.guard.sandbox.sandbox import MIB
 from callblocks.protocols.mcp.definitions import Definition, changes_of, spec_of, visible
 from callblocks.protocols.mcp.servers import ServerEntry
-from callblocks.tools.dict_tools import foreign_tool
+from callblocks.tools.registry import foreign_tool
 from callblocks.tools.tool import Context, Tool, Traits
 
 if TYPE_CHECKING:

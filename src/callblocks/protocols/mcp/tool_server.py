@@ -50,7 +50,7 @@ from callblocks.runtime.judgement import Judged, Turn
 from callblocks.runtime.runtime import Runtime
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.recorder import Recorder
-from callblocks.toolkits.turn_tools import in_turn, turn_tools
+from callblocks.toolkits.react_tools import in_turn, turn_tools
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 

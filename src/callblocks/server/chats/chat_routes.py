@@ -37,8 +37,7 @@ from callblocks.server.settings import SdkClient, SdkVersion
 from callblocks.session.event_gate import TurnLog
 from callblocks.session.model_choice import Attachment, Choice
 from callblocks.timeline.log.store import Summary, check_name
-from callblocks.views.ui.ai_sdk.messages import ui_messages
-from callblocks.views.ui.ai_sdk.posted import PostedAnswer, read_posted
+from callblocks.views.ui.ai_sdk.messages import PostedAnswer, read_posted, ui_messages
 
 __all__ = (
     "Answered",

@@ -23,13 +23,13 @@ from callblocks.core.events import (
 )
 from callblocks.server.chats.known_chats import LastTurn, status_of
 from callblocks.server.http.faults import ApiFault
-from callblocks.server.http.metrics import Metrics
+from callblocks.server.http.monitoring import Metrics
 from callblocks.server.settings import SdkClient
 from callblocks.session.event_gate import Logged, TurnLog
 from callblocks.session.host import Host
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice
 from callblocks.session.session import Session
-from callblocks.session.team_events import replay_of
+from callblocks.session.team import replay_of
 from callblocks.views.replay import Replay
 
 __all__ = (

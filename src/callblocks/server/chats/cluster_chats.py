@@ -26,12 +26,12 @@ from callblocks.core.events import ModelWrote, Status, TurnEnded, TurnEvent
 from callblocks.server.chats.chats import FollowedTurn
 from callblocks.server.chats.known_chats import LastTurn, status_of
 from callblocks.server.http.faults import ApiFault
-from callblocks.server.http.metrics import Metrics
+from callblocks.server.http.monitoring import Metrics
 from callblocks.session.event_gate import Logged, TurnLog
 from callblocks.session.host import Host
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice, ModelMenu, Offered
 from callblocks.session.session import named_apart
-from callblocks.session.team_events import replay_of
+from callblocks.session.team import replay_of
 from callblocks.session.turn_lock import cluster_owner
 
 __all__ = ("ClusterChats", "RemoteTurn")

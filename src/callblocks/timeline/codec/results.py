@@ -11,9 +11,8 @@ from callblocks.core.blocks import Block
 from callblocks.core.errors import BadPath
 from callblocks.core.json_values import json_text, plain, whole
 from callblocks.core.outcomes import Artifact, Failure, Notice
-from callblocks.core.paths import FilePath, SourcesPath, WrittenPath, written_path
+from callblocks.core.paths import FilePath, SourcesPath, WrittenPath, cited, ranges_of, written_path
 from callblocks.core.redaction import without_secrets
-from callblocks.core.selector import cited, ranges_of
 from callblocks.core.sources import Source, rows_text
 from callblocks.core.text import brief
 from callblocks.timeline.artifacts.media_types import mime_of

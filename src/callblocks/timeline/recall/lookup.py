@@ -33,8 +33,8 @@ from callblocks.core.paths import (
     SourcesPath,
     parse_path,
     parse_physical,
+    ranges_of,
 )
-from callblocks.core.selector import ranges_of
 from callblocks.core.sources import Source, rows_text
 from callblocks.timeline.artifacts.media_types import mime_of
 from callblocks.timeline.codec.call_blocks import JSON, Stamp

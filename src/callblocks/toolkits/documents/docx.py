@@ -23,10 +23,20 @@ from callblocks.toolkits.documents.docx_runs import (
     set_page,
     set_styles,
 )
-from callblocks.toolkits.documents.formulas import ACCENT, LINE, TINT, highlighted
 from callblocks.toolkits.documents.markdown_tree import Document, read_markdown
 from callblocks.toolkits.documents.render_protocol import Job, Made, Outside
-from callblocks.toolkits.documents.runs import Cell, Grid, TextRun, grid_of, runs_of, without_tags
+from callblocks.toolkits.documents.runs import (
+    ACCENT,
+    LINE,
+    TINT,
+    Cell,
+    Grid,
+    TextRun,
+    grid_of,
+    highlighted,
+    runs_of,
+    without_tags,
+)
 
 __all__ = (
     "add_table",

@@ -17,7 +17,9 @@ from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import nsdecls, qn
 from docx.shared import Emu, Inches, Pt, RGBColor
 
-from callblocks.toolkits.documents.formulas import (
+from callblocks.toolkits.documents.pdf import picture
+from callblocks.toolkits.documents.render_protocol import Job, Outside
+from callblocks.toolkits.documents.runs import (
     ACCENT,
     CODE_FONT,
     FILL,
@@ -25,13 +27,11 @@ from callblocks.toolkits.documents.formulas import (
     INK,
     LINE,
     MUTED,
+    TextRun,
     formula_mathml,
     leads_outside,
     runs_left,
 )
-from callblocks.toolkits.documents.pdf import picture
-from callblocks.toolkits.documents.render_protocol import Job, Outside
-from callblocks.toolkits.documents.runs import TextRun
 
 __all__ = (
     "BULLETS",

@@ -13,8 +13,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
-from callblocks.core.selector import CITATION
-from callblocks.toolkits.documents.formulas import Piece, formula_svg, highlighted, runs_left
+from callblocks.core.paths import CITATION
 from callblocks.toolkits.documents.markdown_tree import (
     Document,
     References,
@@ -22,6 +21,7 @@ from callblocks.toolkits.documents.markdown_tree import (
     source_list,
 )
 from callblocks.toolkits.documents.render_protocol import Job, Outside, Unrenderable
+from callblocks.toolkits.documents.runs import Piece, formula_svg, highlighted, runs_left
 
 __all__ = (
     "END",

@@ -27,10 +27,10 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_inline
 
-from callblocks.core.selector import CITATION, chosen, joined, parse_selector
+from callblocks.core.paths import CITATION, chosen, joined, parse_selector
 from callblocks.core.text import label_end
-from callblocks.toolkits.documents.formulas import leads_outside
 from callblocks.toolkits.documents.render_protocol import Cited, Job, Outside, Unrenderable
+from callblocks.toolkits.documents.runs import leads_outside
 
 __all__ = (
     "Document",

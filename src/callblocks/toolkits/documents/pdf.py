@@ -12,9 +12,9 @@ from typing import Any, ClassVar, cast
 
 import msgspec
 
-from callblocks.toolkits.documents.formulas import without_doors
 from callblocks.toolkits.documents.html_page import END, page_of
 from callblocks.toolkits.documents.render_protocol import Job, Made, Outside, Unrenderable
+from callblocks.toolkits.documents.runs import without_doors
 
 __all__ = (
     "PAGES",

@@ -14,7 +14,10 @@ from pptx.oxml import parse_xml
 from pptx.oxml.ns import nsdecls, qn
 from pptx.util import Inches, Pt
 
-from callblocks.toolkits.documents.formulas import (
+from callblocks.toolkits.documents.markdown_tree import read_markdown
+from callblocks.toolkits.documents.pdf import picture
+from callblocks.toolkits.documents.render_protocol import Job, Made, Outside, Unrenderable
+from callblocks.toolkits.documents.runs import (
     ACCENT,
     CODE_FONT,
     FILL,
@@ -24,13 +27,11 @@ from callblocks.toolkits.documents.formulas import (
     MATH_FONT,
     MUTED,
     TINT,
+    Grid,
+    TextRun,
     leads_outside,
     runs_left,
 )
-from callblocks.toolkits.documents.markdown_tree import read_markdown
-from callblocks.toolkits.documents.pdf import picture
-from callblocks.toolkits.documents.render_protocol import Job, Made, Outside, Unrenderable
-from callblocks.toolkits.documents.runs import Grid, TextRun
 from callblocks.toolkits.documents.slides import (
     AREA,
     GAP,

@@ -14,10 +14,19 @@ import msgspec
 from markdown_it.tree import SyntaxTreeNode
 from msgspec.structs import replace
 
-from callblocks.toolkits.documents.formulas import Piece, formula_svg, highlighted, room_of
 from callblocks.toolkits.documents.markdown_tree import Document, plain_text
 from callblocks.toolkits.documents.render_protocol import Outside
-from callblocks.toolkits.documents.runs import Grid, TextRun, grid_of, runs_of, without_tags
+from callblocks.toolkits.documents.runs import (
+    Grid,
+    Piece,
+    TextRun,
+    formula_svg,
+    grid_of,
+    highlighted,
+    room_of,
+    runs_of,
+    without_tags,
+)
 
 __all__ = (
     "AREA",

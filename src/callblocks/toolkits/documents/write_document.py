@@ -13,8 +13,14 @@ from msgspec.structs import replace
 
 from callblocks.core.errors import BadPath, ToolError
 from callblocks.core.outcomes import Notice
-from callblocks.core.paths import FilePath, file_path, parse_path, parse_physical, written_path
-from callblocks.core.selector import cited
+from callblocks.core.paths import (
+    FilePath,
+    cited,
+    file_path,
+    parse_path,
+    parse_physical,
+    written_path,
+)
 from callblocks.core.text import brief
 from callblocks.guard.files.root import Root
 from callblocks.guard.workers.worker import Patience, Worker

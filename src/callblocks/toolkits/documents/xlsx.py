@@ -17,10 +17,9 @@ from openpyxl.styles import Alignment, Border, Font, PatternFill, Side
 from openpyxl.utils import column_index_from_string, get_column_letter
 from openpyxl.worksheet.properties import PageSetupProperties
 
-from callblocks.toolkits.documents.formulas import ACCENT, FONT, TINT, room_of
 from callblocks.toolkits.documents.markdown_tree import Document, plain_text, read_markdown
 from callblocks.toolkits.documents.render_protocol import Job, Made, Outside, Unrenderable
-from callblocks.toolkits.documents.runs import grid_of
+from callblocks.toolkits.documents.runs import ACCENT, FONT, TINT, grid_of, room_of
 from callblocks.toolkits.office.tools.cells import Cell, enter
 
 __all__ = (

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import Failure
-from callblocks.guard.sandbox.choose import find_sandbox
-from callblocks.guard.sandbox.sandbox import MIB, Limits
+from callblocks.guard.sandbox.sandbox import MIB, Limits, find_sandbox
 from callblocks.toolkits.exec.run_code import CodeRun, Printed
 from callblocks.toolkits.exec.workdir import (
     LANGUAGES,

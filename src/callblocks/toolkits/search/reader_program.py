@@ -71,18 +71,18 @@ def _content(given: int, size: int) -> bytes:
 
 def _reader(kind: str) -> Callable[[bytes], Iterator[ReaderLine]]:
     if kind == "pdf":
-        from callblocks.toolkits.search.pdf_reader import read_pdf
+        from callblocks.toolkits.search.format_readers import read_pdf
 
         return read_pdf
     if kind == "docx":
-        from callblocks.toolkits.search.docx_reader import read_docx
+        from callblocks.toolkits.search.format_readers import read_docx
 
         return read_docx
     if kind == "page":
-        from callblocks.toolkits.search.article_reader import read_page
+        from callblocks.toolkits.search.format_readers import read_page
 
         return read_page
-    from callblocks.toolkits.search.html_reader import read_html
+    from callblocks.toolkits.search.format_readers import read_html
 
     return read_html
 

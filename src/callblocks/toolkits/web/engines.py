@@ -21,8 +21,7 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.urls import Url, read_url
-from callblocks.guard.net.client import Client
-from callblocks.guard.net.http_messages import NetLimits, Response
+from callblocks.guard.net.client import Client, NetLimits, Response
 
 __all__ = (
     "ENGINES",

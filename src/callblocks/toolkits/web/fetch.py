@@ -28,17 +28,19 @@ import msgspec
 from callblocks.core.errors import ToolError
 from callblocks.core.sources import canonical_url
 from callblocks.core.urls import Url, read_url
-from callblocks.guard.net.client import CheckUrl, Client
-from callblocks.guard.net.http_messages import Response
+from callblocks.guard.net.client import CheckUrl, Client, Response
 from callblocks.toolkits.search.reader_process import Apart
-from callblocks.toolkits.web.page_cache import (
+from callblocks.toolkits.web.web_page import (
+    MOST_TEXT,
     Kept,
     PageCache,
+    WebPage,
     conditions,
+    kind_of_page,
     may_be_kept,
+    read_response,
     seconds_fresh,
 )
-from callblocks.toolkits.web.web_page import MOST_TEXT, WebPage, kind_of_page, read_response
 from callblocks.tools.tool import Context
 
 if TYPE_CHECKING:

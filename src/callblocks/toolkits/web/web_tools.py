@@ -108,7 +108,7 @@ def web_tools(
 
 def _fetcher(client: Client, settings: WebSettings) -> Fetcher:
     from callblocks.toolkits.web.fetch import Robots
-    from callblocks.toolkits.web.page_cache import PageCache
+    from callblocks.toolkits.web.web_page import PageCache
 
     seconds = min(settings.seconds, client.limits.deadline)
     guarded = client.with_limits(body=settings.body, deadline=seconds)

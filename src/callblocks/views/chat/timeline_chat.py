@@ -19,7 +19,7 @@ from callblocks.core.call_text import format_size, show_call
 from callblocks.core.json_values import json_text
 from callblocks.core.outcomes import without_managed
 from callblocks.timeline.codec.outcome_blocks import read_digest, read_object
-from callblocks.timeline.log.verify import gap_of, missing_words
+from callblocks.timeline.log.transfer import gap_of, missing_words
 from callblocks.views.chat.chat import CallGroup
 from callblocks.views.chat.chat import GroupedCall as GroupEntry
 from callblocks.views.rows import visible_line

@@ -21,7 +21,7 @@ from operator import not_
 from typing import NamedTuple, cast
 
 from callblocks.core.blocks import Block, DocumentPart, Entry, ImagePart, Part, TextPart
-from callblocks.timeline.log.verify import gap_of, missing_words
+from callblocks.timeline.log.transfer import gap_of, missing_words
 from callblocks.timeline.timeline import CallKey, Tokens, call_key
 from callblocks.views.model_view.layout import (
     digest_of,

@@ -37,8 +37,7 @@ from callblocks.core.events import (
 )
 from callblocks.parsing.engine.parse_state import Attempt
 from callblocks.views.rows import Bit, Kind, Row, visible_line, wrap
-from callblocks.views.text.annotated import Sheet, TextFault
-from callblocks.views.text.listing import Tally
+from callblocks.views.text.listing import Sheet, Tally, TextFault
 
 __all__ = (
     "SHOWN",

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from callblocks.core.errors import CallerError, ToolError
-from callblocks.guard.net.client import Client
-from callblocks.guard.net.http_messages import Hop, NetLimits, Response
+from callblocks.guard.net.client import Client, Hop, NetLimits, Response
 from support.sites import PUBLIC, SECOND, Asked, Net, Site, ok, redirect
 
 Told: TypeAlias = tuple[Response, list[Asked]]

@@ -4,8 +4,7 @@ import pytest
 
 from callblocks.core.errors import ToolError
 from callblocks.core.urls import read_url
-from callblocks.guard.net.client import Redirect, read_redirect
-from callblocks.guard.net.http_messages import METHODS, HttpRequest
+from callblocks.guard.net.client import METHODS, HttpRequest, Redirect, read_redirect
 
 HEADERS = (
     *(("accept", "*/*"), ("authorization", "x"), ("content-type", "text/plain")),

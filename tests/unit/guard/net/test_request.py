@@ -6,7 +6,7 @@ import pytest
 
 from callblocks.core.errors import ToolError
 from callblocks.guard.net.addresses import port_refusal
-from callblocks.guard.net.http_messages import METHODS, HttpRequest, NetLimits, read_request
+from callblocks.guard.net.client import METHODS, HttpRequest, NetLimits, read_request
 
 URL = "http://example.com/"
 

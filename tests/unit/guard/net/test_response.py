@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.guard.net.http_messages import Response
+from callblocks.guard.net.client import Response
 
 
 def response(kind: str, body: bytes = b"") -> Response:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.net.exchange import Unpacker
+from callblocks.guard.net.http_exchange import Unpacker
 
 
 def raw_deflate(body: bytes) -> bytes:

@@ -9,11 +9,19 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.sandbox import choose
 from callblocks.guard.sandbox import landlock as landlock_rights
 from callblocks.guard.sandbox import launch_plan as identity
-from callblocks.guard.sandbox.choose import find_sandbox, forget_sandbox, require_sandbox
-from callblocks.guard.sandbox.sandbox import Job, JobEnd, Missing, OnOutput, Sandbox
+from callblocks.guard.sandbox import sandbox
+from callblocks.guard.sandbox.sandbox import (
+    Job,
+    JobEnd,
+    Missing,
+    OnOutput,
+    Sandbox,
+    find_sandbox,
+    forget_sandbox,
+    require_sandbox,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +117,7 @@ def test_a_sandbox_that_does_not_hold_is_not_taken(
     def only() -> Iterator[Sandbox | Missing]:
         yield pretender
 
-    monkeypatch.setattr(choose, "candidates", only)
+    monkeypatch.setattr(sandbox, "candidates", only)
     found = asyncio.run(find_sandbox())
     assert isinstance(found, Missing)
     assert word in found.reason

@@ -6,7 +6,7 @@ import asyncio
 import gc
 from typing import Any
 
-from callblocks.guard.sandbox.supervision import Watch, supervise
+from callblocks.guard.sandbox.job import Watch, supervise
 
 
 def test_a_loop_that_ends_while_the_rest_is_killed_leaves_nothing_unseen() -> None:

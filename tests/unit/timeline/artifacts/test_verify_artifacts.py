@@ -6,7 +6,7 @@ import pytest
 
 from callblocks.core.blocks import Block
 from callblocks.timeline.artifacts.artifacts import Artifacts
-from callblocks.timeline.log.verify import artifact_of, verify_artifacts
+from callblocks.timeline.log.transfer import artifact_of, verify_artifacts
 from support.sample_timelines import TS, entries
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.blocks import Entry
-from callblocks.timeline.log.verify import gap_of, with_gaps
+from callblocks.timeline.log.transfer import gap_of, with_gaps
 from support.stores import block
 
 

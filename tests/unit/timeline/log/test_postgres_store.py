@@ -14,7 +14,7 @@ from callblocks.timeline.log.log import AppendRequest
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.postgres_store import PostgresStore, PostgresWriter
 from callblocks.timeline.log.store import encode
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from support.postgres import connect, fresh_database
 from support.stores import block
 

@@ -15,7 +15,7 @@ from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.sqlite_store import SqliteStore
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from support.stores import block
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Head, Store, encode, link
-from callblocks.timeline.log.verify import verify
+from callblocks.timeline.log.transfer import verify
 from support.postgres import connect
 from support.stores import KINDS, block, fresh_address
 

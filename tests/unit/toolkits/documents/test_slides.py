@@ -7,8 +7,7 @@ from typing import Any
 
 from pptx import Presentation
 
-from callblocks.toolkits.documents.formulas import Piece
-from callblocks.toolkits.documents.runs import TextRun
+from callblocks.toolkits.documents.runs import Piece, TextRun
 from callblocks.toolkits.documents.slides import (
     AREA,
     Code,

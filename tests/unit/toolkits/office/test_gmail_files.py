@@ -9,7 +9,7 @@ import pytest
 
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.local.office import LocalOffice
-from callblocks.toolkits.office.local.sheet_export import XLSX
+from callblocks.toolkits.office.local.sheet_file import XLSX
 from callblocks.tools.tool import Context
 from support.google.calling import Calling
 from support.sample_offices import copy_office

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
 from callblocks.toolkits.search.chunks import kind_of
-from callblocks.toolkits.search.html_reader import read_html
+from callblocks.toolkits.search.format_readers import read_html
 from callblocks.toolkits.search.reader_process import read_apart
 from callblocks.toolkits.search.text_readers import Content, read_content
 from callblocks.tools.tool import Context

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from callblocks.guard.net.http_messages import Hop, Response
-from callblocks.toolkits.web.page_cache import (
+from callblocks.guard.net.client import Hop, Response
+from callblocks.toolkits.web.web_page import (
     Kept,
     PageCache,
+    WebPage,
     conditions,
     may_be_kept,
     seconds_fresh,
 )
-from callblocks.toolkits.web.web_page import WebPage
 
 URL = "https://tides.example/"
 KEPT = Kept(page=WebPage(title="Tides", text="High at six"), conditions={"If-None-Match": '"1"'})

@@ -21,7 +21,7 @@ from callblocks.parsing.engine.markers import Markers, Shape
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.loop import Setting
 from callblocks.toolkits.standard import standard_tools
-from callblocks.views.model_view import call_places
+from callblocks.views.model_view import neutral as neutral_module
 from callblocks.views.model_view.neutral import (
     ESCAPE,
     ESCAPE_NOTE,
@@ -194,7 +194,7 @@ def test_a_text_may_show_a_sign_where_it_has_one_or_a_prompt_format_puts_one() -
 
 
 def test_no_marker_begins_with_a_sign_or_a_quotation_mark() -> None:
-    assert not any(call_places._openers().at(char, False) for char in f"\"'{ESCAPE}")
+    assert not any(neutral_module._openers().at(char, False) for char in f"\"'{ESCAPE}")
 
 
 def test_the_note_names_the_sign() -> None:
@@ -251,8 +251,8 @@ def test_a_dialect_that_is_added_later_is_covered(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     later = Later()
-    monkeypatch.setattr(call_places, "dialects", {**dialects, "later": later})
-    monkeypatch.setattr(call_places, "_openers", call_places._openers.__wrapped__)
+    monkeypatch.setattr(neutral_module, "dialects", {**dialects, "later": later})
+    monkeypatch.setattr(neutral_module, "_openers", neutral_module._openers.__wrapped__)
     assert parse(text, later, tools=(LS,)).calls
     assert "ls" not in [call.name for call in parse(neutral(text), later, tools=(LS,)).calls]
     assert restore(neutral(text)) == text

@@ -17,7 +17,7 @@ from callblocks.core.blocks import TYPES, Block, Entry, TextPart, text_of
 from callblocks.core.events import Text
 from callblocks.timeline.timeline import Tokens
 from callblocks.views.model_view.view import ModelView, render
-from callblocks.views.terminal.timeline_rows import part_rows
+from callblocks.views.terminal.terminal import part_rows
 
 TS = "2030-01-31T12:00:00Z"
 DEEP = '{"managed":' + '{"a":[' * 400 + "1" + "]}" * 400 + "}"

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from callblocks.core.blocks import Block, DocumentPart, Entry, ImagePart, TextPart
 from callblocks.timeline.codec.call_blocks import Stamp
 from callblocks.timeline.log.store import DAMAGED, Summary
-from callblocks.timeline.log.verify import Finding
+from callblocks.timeline.log.transfer import Finding
 from callblocks.views.chat.timeline_chat import ShownFile, shown
 from callblocks.views.rows import columns, plain, visible_line
-from callblocks.views.terminal.timeline_rows import (
+from callblocks.views.terminal.terminal import (
     chat_rows,
     entry_json,
     entry_rows,

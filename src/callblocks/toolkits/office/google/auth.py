@@ -39,9 +39,8 @@ from oauthlib.oauth2 import OAuth2Error
 from callblocks.core.errors import CallerError, ToolError
 from callblocks.guard.files.replace_file import replace_private
 from callblocks.toolkits.office.backend import Json
-from callblocks.toolkits.office.google.google_faults import CONNECT
 from callblocks.toolkits.office.google.google_service import Service
-from callblocks.toolkits.office.google.transport import Session
+from callblocks.toolkits.office.google.transport import CONNECT, Session
 
 __all__ = (
     "SCOPES",

@@ -31,8 +31,7 @@ from googleapiclient.discovery_cache import get_static_doc
 
 from callblocks.core.errors import ToolError
 from callblocks.toolkits.office.backend import Json
-from callblocks.toolkits.office.google.google_faults import FAULTS, GoogleFault, fault_of
-from callblocks.toolkits.office.google.transport import Transport
+from callblocks.toolkits.office.google.transport import FAULTS, GoogleFault, Transport, fault_of
 
 __all__ = (
     "MEDIA_LIMIT",

@@ -16,12 +16,12 @@ from callblocks.core.text import brief
 from callblocks.toolkits.office.a1 import COLUMNS, ROWS, Box, Range, print_box, read_range
 from callblocks.toolkits.office.backend import SPREADSHEET, Json
 from callblocks.toolkits.office.local.database import damaged, database
-from callblocks.toolkits.office.local.sheet_export import lines_of
 from callblocks.toolkits.office.local.sheet_file import (
     Sheet,
     SheetTables,
     enter_cells,
     insert_rows,
+    lines_of,
     make_sheet_file,
 )
 from callblocks.toolkits.office.tools.cells import rendered

@@ -13,7 +13,7 @@ from openpyxl import load_workbook
 
 from callblocks.core.errors import ToolError
 from callblocks.toolkits.office.backend import Office
-from callblocks.toolkits.office.local.sheet_export import CSV, XLSX, export_sheet
+from callblocks.toolkits.office.local.sheet_file import CSV, XLSX, export_sheet
 from support.google.calling import Calling
 
 ROWS = [
@@ -88,7 +88,7 @@ def test_what_excel_cannot_hold_is_refused_by_name(tmp_path: Path, call: Calling
 
 
 def test_without_openpyxl_the_way_out_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "callblocks.toolkits.office.local.sheet_excel", raising=False)
+    monkeypatch.delitem(sys.modules, "callblocks.toolkits.office.local.sheet_file", raising=False)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ToolError, match="ask for text/csv"):
         export_sheet(file, XLSX)

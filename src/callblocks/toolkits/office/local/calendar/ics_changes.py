@@ -18,21 +18,19 @@ from icalendar import Event
 
 from callblocks.toolkits.office.backend import Json
 from callblocks.toolkits.office.local.calendar.ics_event import (
+    compact,
     every,
+    instant,
+    local_time,
     read_event,
     read_point,
     recurrence_lines,
+    to_utc,
     write_fields,
     write_lines,
-)
-from callblocks.toolkits.office.local.calendar.ics_file import EventGroup, IcsFile, touch
-from callblocks.toolkits.office.local.calendar.ics_times import (
-    compact,
-    instant,
-    local_time,
-    to_utc,
     written,
 )
+from callblocks.toolkits.office.local.calendar.ics_file import EventGroup, IcsFile, touch
 from callblocks.toolkits.office.local.calendar.series import Plan, plan_of
 from callblocks.toolkits.office.times import read_rule, split_line
 
@@ -245,7 +243,7 @@ def _put_back(master: Event, occurrence: Json, zone: str) -> None:
 
 
 def _is_at(value: Any, tzid: str, wanted: str, zone: str) -> bool:
-    from callblocks.toolkits.office.local.calendar.ics_times import point
+    from callblocks.toolkits.office.local.calendar.ics_event import point
 
     return compact(point(value, tzid), zone) == wanted
 

@@ -22,15 +22,17 @@ from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
 from callblocks.toolkits.office.backend import Json
 from callblocks.toolkits.office.local.calendar.calendar_files import read_file
-from callblocks.toolkits.office.local.calendar.ics_event import every, read_event, read_point
-from callblocks.toolkits.office.local.calendar.ics_file import BROKEN, EventGroup, IcsFile, event_id
-from callblocks.toolkits.office.local.calendar.ics_times import (
+from callblocks.toolkits.office.local.calendar.ics_event import (
     compact,
+    every,
     instant,
     local_time,
+    read_event,
+    read_point,
     shown,
     to_utc,
 )
+from callblocks.toolkits.office.local.calendar.ics_file import BROKEN, EventGroup, IcsFile, event_id
 from callblocks.toolkits.office.local.calendar.occurrences import (
     Counting,
     Spent,

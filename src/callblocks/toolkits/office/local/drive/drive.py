@@ -114,7 +114,7 @@ class LocalDrive:
             why = f"{brief(row.name)} is a folder; list it instead"
             raise ToolError("invalid_input", why, fileId=why)
         if row.mime == SPREADSHEET:
-            from callblocks.toolkits.office.local.sheet_export import export_sheet
+            from callblocks.toolkits.office.local.sheet_file import export_sheet
 
             return export_sheet(view.path(row), mime), mime
         content = self._folder.read(view, row, LARGEST + 1)

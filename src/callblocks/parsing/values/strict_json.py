@@ -1,35 +1,17 @@
-"""An incremental scan for the end of one JSON object or array, or for where it breaks.
-
-    scan = JsonScan()
-    scan.feed('[{"name": "l')     # 12: taken, scan.state is ScanState.OPEN
-    scan.feed('s"}] and on')      # 5: stopped before "and", scan.end is 16
-
-No value is built and no text is kept. The scan is a state machine over characters: where a piece
-ends inside of an escape, a number or a literal, the state (`Place`, listed in `json_places`) says
-so. So `feed` always consumes the whole piece until the scan halts, and the cuts change nothing.
-
-Invariants
-    - `_marks` has one entry per open bracket; its length is the depth. Nesting costs eight bytes
-      a level and no recursion.
-    - `_bounds` has the start and the end of each finished element of the outermost array.
-    - After STOPPED or BROKEN the place is NOWHERE, which has no steps: nothing more is consumed.
-
-Why not call `json.loads` whenever a bracket closes: that is quadratic, and it cannot tell text that
-needs more characters from text that is broken. The scan knows it at the first wrong character, so
-prose that only opens like JSON is returned at once.
-
-The grammar is RFC 8259, strict: no NaN, no trailing comma, no raw control character. A lone
-surrogate is a character like any other, and so is its escape, as for `json.loads`.
-"""
+"""Strict JSON (RFC 8259): an incremental scan for the end of a value, and a reader."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from array import array
 from collections.abc import Callable
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
 
 from callblocks.core.calls import Span
+from callblocks.core.errors import Unwritable
+from callblocks.core.text import brief
 
 __all__ = (
     "AFTER_ITEM",
@@ -48,9 +30,37 @@ __all__ = (
     "ScanState",
     "Search",
     "all_characters",
+    "dumps",
     "find_special",
     "find_stop",
+    "read_json",
+    "read_json_at",
+    "write_json",
 )
+
+# --- An incremental scan for the end of one JSON object or array, or for where it breaks ---
+#
+#     scan = JsonScan()
+#     scan.feed('[{"name": "l')     # 12: taken, scan.state is ScanState.OPEN
+#     scan.feed('s"}] and on')      # 5: stopped before "and", scan.end is 16
+#
+# No value is built and no text is kept. The scan is a state machine over characters: where a piece
+# ends inside of an escape, a number or a literal, the state (`Place`, listed in `json_places`) says
+# so. So `feed` always consumes the whole piece until the scan halts, and the cuts change nothing.
+#
+# Invariants
+#     - `_marks` has one entry per open bracket; its length is the depth. Nesting costs eight bytes
+#       a level and no recursion.
+#     - `_bounds` has the start and the end of each finished element of the outermost array.
+#     - After STOPPED or BROKEN the place is NOWHERE, which has no steps: nothing more is consumed.
+#
+# Why not call `json.loads` whenever a bracket closes: that is quadratic, and it cannot tell text
+# that needs more characters from text that is broken. The scan knows it at the first wrong
+# character, so prose that only opens like JSON is returned at once.
+#
+# The grammar is RFC 8259, strict: no NaN, no trailing comma, no raw control character. A lone
+# surrogate is a character like any other, and so is its escape, as for `json.loads`.
+
 
 # --- The state table of `JsonScan`: a place is a state between two characters ---
 #
@@ -432,3 +442,87 @@ class JsonScan:
         if place is not NOWHERE:
             self.state = ScanState.STOPPED if place is TAIL else ScanState.BROKEN
         return NOWHERE
+
+
+# --- A strict JSON reader for complete text ---
+#
+# RFC 8259 has no NaN and no Infinity, and a number too big for a float would become Infinity:
+# neither could be written again, so neither is read. An object with a duplicate key is refused
+# too; a repair reads it and reports that.
+
+
+def read_json(text: str, max_depth: int | None = None) -> Any:
+    """Return the value, or raise `ValueError` with the reason why the text is refused."""
+    # A string has no levels, and text with no more brackets than allowed levels cannot be too deep:
+    # neither needs a scan. The scan comes first otherwise, because `json` recurses.
+    if (
+        max_depth is not None
+        and not text.startswith('"')
+        and text.count("[") + text.count("{") > max_depth
+    ):
+        scan = JsonScan(max_depth)
+        scan.feed(text)
+        if scan.too_deep:
+            raise ValueError(f"it is nested deeper than {max_depth}")
+    try:
+        # Most texts are a value and nothing else; `decode` also skips blanks, which costs more.
+        value, end = _decoder.raw_decode(text)
+        return value if end == len(text) else _decoder.decode(text)
+    except json.JSONDecodeError:
+        return _decoder.decode(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def read_json_at(text: str, at: int) -> tuple[Any, int]:
+    """Return the value at a position and the position behind it, or raise `ValueError`."""
+    try:
+        return _decoder.raw_decode(text, at)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen = set[str]()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ValueError(f"{twice!r:.60} stands twice")
+    return value
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text:.80} is not a number that JSON can say")
+
+
+# Shared: making a decoder costs more than reading a small value.
+_decoder = json.JSONDecoder(
+    parse_float=_read_float, parse_constant=_refuse, object_pairs_hook=_read_object
+)
+
+
+# --- A value as JSON in one line, or a refusal that names it ---
+
+
+def write_json(dialect: str, value: Any) -> str:
+    """Write a value as JSON; raise `Unwritable` if JSON cannot represent it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise Unwritable(dialect, f"the value {brief(value)}: {error}") from error
+
+
+# --- The JSON that a dialect writes for a value ---
+
+
+def dumps(value: Any, dialect: str) -> str:
+    """Return a value as JSON in one line, without `\\u` escapes, or raise `Unwritable`."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Unwritable(dialect, f"the value {brief(value)}: {error}") from error

@@ -20,7 +20,7 @@ import httpcore2
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
 from callblocks.core.urls import Url
-from callblocks.guard.net.http_messages import Headers, HttpRequest, NetLimits
+from callblocks.guard.net.client import Headers, HttpRequest, NetLimits
 
 __all__ = (
     "Heard",

@@ -1,29 +1,147 @@
-"""A row of call objects in text that is over and is not quite JSON.
-
-An element that cannot be read must not cost the others. Strategy:
-
-    1. Read each element tolerantly, as far as it goes.
-    2. After the first fault the row is read carefully: the start of the next element is found
-       first, and the element must end before it. `_next_object` finds it by counting brackets
-       outside of strings.
-    3. Where an open string hides the brackets, `_next_clean` accepts only elements that are strict
-       JSON up to the end of the row: anything less may be the contents of the string.
-    4. The text before the next element that was found is `Broken`.
-
-Why not search for the next `{"name"` from the start: a file that a call writes may contain calls.
-"""
+"""Repairs of calls that are not quite JSON or Python: brackets, rows of objects, arguments."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from callblocks.core.calls import Span
-from callblocks.parsing.values.json_text import read_json, read_json_at
+from callblocks.parsing.values.strict_json import Halt, ScanState, read_json, read_json_at
 from callblocks.parsing.values.tolerant_json import Tolerant, Unrepairable
 
-__all__ = ("Broken", "Mended", "mend", "mend_value", "read_mended")
+__all__ = (
+    "Brackets",
+    "Broken",
+    "Mended",
+    "PythonBrackets",
+    "escape_quotes",
+    "mend",
+    "mend_value",
+    "read_keywords",
+    "read_mended",
+)
+
+# --- A scan for the bracket that closes a value, in text that is not quite JSON ---
+#
+# It knows strings in either quotes, comments and brackets, nothing else, and has the interface of
+# `JsonScan`: it reads pieces, each character once. A quote that should have been escaped can
+# mislead it; then it finds no end, or the text that it delimits cannot be repaired.
+#
+# States: `_inside` is the open string or comment, `""` in plain text. `_half` is a character whose
+# meaning depends on the next one, which may be in the next piece: `\`, `/` or `*`.
+
+
+# The characters that may end each state: plain text, a string in either quotes, either comment.
+_SPECIAL = {
+    "": re.compile(r"[\"'\[\]{}/]"),
+    '"': re.compile(r"[\\\"]"),
+    "'": re.compile(r"[\\']"),
+    "//": re.compile(r"\n"),
+    "/*": re.compile(r"\*"),
+}
+
+
+class Brackets:
+    """A scan that stops behind the bracket that closes the first one, or `depth` earlier ones."""
+
+    _special: ClassVar = _SPECIAL
+
+    def __init__(self, depth: int = 0) -> None:
+        self.state = ScanState.OPEN
+        self.halt = 0
+        self._depth = depth
+        # The open string or comment, and a character whose meaning depends on the next one.
+        self._inside = ""
+        self._half = ""
+
+    @property
+    def is_closed(self) -> bool:
+        """True once the last bracket was consumed."""
+        return self.state is ScanState.STOPPED
+
+    def search(self, hurry: object) -> Brackets:
+        """Return the search for the next pieces: the scan itself, there is no faster one."""
+        return self
+
+    def __call__(self, text: str) -> Halt | None:
+        end = self.feed(text)
+        if self.state is ScanState.OPEN:
+            return None
+        self.halt = end
+        return Halt(end)
+
+    def feed(self, text: str, at: int = 0) -> int:
+        """Consume text from `at`; return its end, or the position behind the last bracket."""
+        while at < len(text) and self.state is ScanState.OPEN:
+            if self._half:
+                at += self._second(text[at])
+                continue
+            found = self._special[self._inside].search(text, at)
+            if found is None:
+                return len(text)
+            at = found.end()
+            self._heed(found[0])
+        return at
+
+    def _second(self, char: str) -> bool:
+        """Combine a character with the half before it; return whether that consumed it."""
+        half, self._half = self._half, ""
+        if half == "/" and char in "/*":
+            self._inside = half + char
+        elif half == "*" and char == "/":
+            self._inside = ""
+        elif half != "\\":
+            return False
+        return True
+
+    def _heed(self, char: str) -> None:
+        if char in "\\/*":
+            self._half = char
+        elif char in "\"'\n":
+            self._inside = "" if self._inside else char
+        elif char in "([{":
+            self._depth += 1
+        else:
+            self._depth -= 1
+            self.state = ScanState.OPEN if self._depth > 0 else ScanState.STOPPED
+
+
+class PythonBrackets(Brackets):
+    """The same scan for Python: with parentheses, and without comments.
+
+    It consumes at most `most` characters: a caller that rewinds must not read the whole text again.
+    """
+
+    _special: ClassVar = _SPECIAL | {"": re.compile(r"[\"'()\[\]{}]")}
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._left = most
+
+    def feed(self, text: str, at: int = 0) -> int:
+        """Consume text from `at`; the state is BROKEN once that is more than `most`."""
+        end = super().feed(text[: at + self._left], at)
+        self._left -= end - at
+        if self.state is ScanState.OPEN and self._left <= 0:
+            self.state = ScanState.BROKEN
+        return end
+
+
+# --- A row of call objects in text that is over and is not quite JSON ---
+#
+# An element that cannot be read must not cost the others. Strategy:
+#
+#     1. Read each element tolerantly, as far as it goes.
+#     2. After the first fault the row is read carefully: the start of the next element is found
+#        first, and the element must end before it. `_next_object` finds it by counting brackets
+#        outside of strings.
+#     3. Where an open string hides the brackets, `_next_clean` accepts only elements that are
+#        strict JSON up to the end of the row: anything less may be the contents of the string.
+#     4. The text before the next element that was found is `Broken`.
+#
+# Why not search for the next `{"name"` from the start: a file that a call writes may contain calls.
+
 
 _FENCE = re.compile(r"`{3,}\w{0,20}")
 # The tokens by which brackets are counted: whole strings and comments, which hide brackets, then
@@ -267,3 +385,72 @@ def read_mended(text: str, *, strict: bool, depth: int) -> tuple[Any, tuple[str,
     if tolerant.solid(end) < len(text):
         raise Unrepairable(f"{text[end:].strip()!r:.60} stands after it")
     return value, tuple(tolerant.repairs)
+
+
+# --- The arguments of a call that is written as code: `query="tides", limit=3)` ---
+
+
+_KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*")
+_NEXT = re.compile(r"\s*(,\s*\)|,|\))")
+_CLOSED = re.compile(r"\s*\)")
+
+
+def read_keywords(text: str, depth: int) -> tuple[dict[str, Any], int]:
+    """Read arguments up to the closing parenthesis; return them, and the position behind it."""
+    # Values are read tolerantly, as JSON or Python literals. `_NEXT` also takes a comma right
+    # before the closing parenthesis, which ends the loop.
+    value: dict[str, Any] = {}
+    tolerant = Tolerant(text, ended=True, max_depth=depth)
+    if closed := _CLOSED.match(text):
+        return value, closed.end()
+    at, after = 0, ","
+    while after == ",":
+        keyword = _KEYWORD.match(text, at)
+        if keyword is None or keyword[1] in value:
+            raise Unrepairable(f"no keyword at character {at + 1}")
+        value[keyword[1]], end = tolerant.read(keyword.end())
+        found = _NEXT.match(text, end)
+        if found is None:
+            raise Unrepairable(f"no comma or parenthesis at character {end + 1}")
+        at, after = found.end(), found[1]
+    return value, at
+
+
+# --- A repair for unescaped quotes inside of the strings of a Python call ---
+#
+#     (command='sed -n '1,5p' a.txt')      is      (command='sed -n \'1,5p\' a.txt')
+#
+# A quote ends an argument if the next argument (`, name=`) or the end of the call follows it. Any
+# other quote of the same kind belongs to the string.
+
+# Blanks and names are bounded: an unbounded run would be scanned again for each quote before it,
+# which is quadratic.
+_ARGUMENT_BLANKS = r"[ \t\r\n]{0,100}"
+_NAME = r"[A-Za-z_][\w.-]{0,100}"
+_START = re.compile(rf"[(,]{_ARGUMENT_BLANKS}{_NAME}{_ARGUMENT_BLANKS}={_ARGUMENT_BLANKS}(['\"])")
+_END = {
+    quote: re.compile(
+        rf"{quote}(?={_ARGUMENT_BLANKS}(?:,{_ARGUMENT_BLANKS}{_NAME}{_ARGUMENT_BLANKS}=|\){_ARGUMENT_BLANKS}(?:[\],]|\Z)))"
+    )
+    for quote in "'\""
+}
+_BARE = {quote: re.compile(rf"(\\.)|{quote}", re.DOTALL) for quote in "'\""}
+
+
+def escape_quotes(text: str) -> str:
+    """Return the arguments with the quotes inside of their strings escaped."""
+    parts: list[str] = []
+    at = 0
+    while start := _START.search(text, at):
+        quote = start[1]
+        end = _END[quote].search(text, start.end())
+        if end is None:
+            break
+        inside = text[start.end() : end.start()]
+        parts += [
+            text[at : start.end()],
+            _BARE[quote].sub(lambda found, mark=quote: found[1] or f"\\{mark}", inside),
+            quote,
+        ]
+        at = end.end()
+    return "".join([*parts, text[at:]])

@@ -1,8 +1,7 @@
-"""DOCX: the text under each heading, tables row by row.
+"""Readers of DOCX, HTML, articles of the web, and PDF: each gives the text of a file in parts.
 
-A DOCX is a ZIP of XML parts. Four of them are read: the relationships (which part is the document),
-the styles, the core properties (title) and the document. A part with a DOCTYPE is refused: no
-program writes one, and XML bombs need its entities.
+The packages of other makers are imported by the reader that needs them: they are in different
+extras, and a process reads one kind of file.
 """
 
 from __future__ import annotations
@@ -11,20 +10,35 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from xml.parsers.expat import ExpatError, ParserCreate
 
+from callblocks.toolkits.office.mail_text import Kind, break_of, name_of, pieces, plain, tidy
 from callblocks.toolkits.search.chunks import Unreadable
 from callblocks.toolkits.search.reader_process import ReaderLine
 
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
 __all__ = (
+    "MAX_PAGES",
     "MAX_UNPACKED",
     "Attributes",
     "DocxText",
     "Start",
     "parse_part",
     "read_docx",
+    "read_html",
+    "read_page",
+    "read_pdf",
 )
+
+# --- DOCX: the text under each heading, tables row by row ---
+#
+# A DOCX is a ZIP of XML parts. Four of them are read: the relationships (which part is the
+# document), the styles, the core properties (title) and the document. A part with a DOCTYPE is
+# refused: no program writes one, and XML bombs need its entities.
+
 
 # --- Incremental parsing of one XML part of a package, with names stripped of namespaces ---
 
@@ -258,3 +272,152 @@ def _read(package: zipfile.ZipFile, part: str, start: Start) -> None:
     if part in package.namelist():
         for _ in parse_part(package, part, start):
             pass
+
+
+# --- HTML: its text, one part for each heading; scripts, styles and comments are dropped ---
+
+
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+
+
+def read_html(content: bytes) -> Iterator[ReaderLine]:
+    """Yield the title, then the text under each heading."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # Every byte but five has a meaning in Windows-1252, so a page without UTF-8 is always
+        # readable.
+        text = content.decode("cp1252", "replace")
+    if "\0" in text:
+        raise Unreadable("it is no HTML: it has NUL characters")
+    page = _Page()
+    for kind, piece in pieces(text):
+        page.take(kind, piece)
+    yield ReaderLine(title=page.title)
+    for heading, written in page.sections:
+        yield ReaderLine(heading=heading, text=tidy("".join(written)))
+
+
+class _Page:
+    """A collector of sections; `title` is the text of the `<title>` element."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.sections: list[tuple[str, list[str]]] = [("", [])]
+        self._in_heading = False
+
+    def take(self, kind: Kind, piece: str) -> None:
+        """Add the next piece of the page."""
+        if kind == "title":
+            self.title = self.title or _line(piece)
+        elif kind == "text":
+            self.sections[-1][1].append(plain(piece))
+        else:
+            name = name_of(piece)
+            if name in _HEADINGS:
+                self._turn(begins=not piece.startswith("/"))
+            self.sections[-1][1].append(break_of(name, piece))
+
+    def _turn(self, *, begins: bool) -> None:
+        """Begin a section at a heading's start; take its text as the name at its end."""
+        if begins:
+            self.sections.append(("", []))
+        elif self._in_heading:
+            written = self.sections[-1][1]
+            self.sections[-1] = (_line("".join(written)), written)
+        self._in_heading = begins
+
+
+def _line(text: str) -> str:
+    return " ".join(plain(text).split())[:_HEADING_LENGTH]
+
+
+# --- Extraction of title, date and main text from a web page, without menus and advertisements ---
+
+
+_LONGEST_TITLE = 300
+# The extraction is superlinear; above this many bytes it would take many seconds.
+_LONGEST = 1_000_000
+
+
+def read_page(content: bytes) -> Iterator[ReaderLine]:
+    """Yield the page's metadata, then its text; `content` is UTF-8.
+
+    If no main text can be told from the rest, as on a page of a few lines, all text is given.
+    """
+    from trafilatura import extract_with_metadata
+
+    if len(content) > _LONGEST:
+        yield from read_html(content)
+        return
+    document = extract_with_metadata(
+        _marked(content.decode("utf-8", "replace")),
+        fast=True,
+        include_comments=False,
+        include_formatting=True,
+        output_format="markdown",
+    )
+    # With metadata the extractor puts a YAML header between two `---` lines before the text.
+    text = "" if document is None else _text(document.text).partition("\n---\n")[2].strip()
+    if document is None or not text:
+        yield from read_html(content)
+        return
+    title = " ".join(_text(document.title).split()) or next(read_html(content)).title
+    yield ReaderLine(title=title[:_LONGEST_TITLE], date=_text(document.date)[:40])
+    yield ReaderLine(text=text)
+
+
+def _marked(page: str) -> str:
+    """Return a page with a `<body>` tag: HTML may omit it, and the extractor then finds no text."""
+    return page if "<body" in page.lower() else f"<html><body>{page}"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+# --- PDF: the text of each page ---
+
+
+# Maximum pages that are read of one file.
+MAX_PAGES = 2_000
+
+_PAGE_LENGTH = 200_000
+
+
+def read_pdf(content: bytes) -> Iterator[ReaderLine]:
+    """Yield the title, then the pages; damaged pages are skipped."""
+    from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
+
+    try:
+        reader = PdfReader(io.BytesIO(content))
+        # Many PDFs are encrypted with an empty user password; readers open them without asking.
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise Unreadable("it is locked by a password; give a copy without one")
+        pages = len(reader.pages)
+    except PyPdfError as error:
+        # The message of the error is not passed on: it may quote text of the file.
+        raise Unreadable(f"it is no PDF that can be read ({type(error).__name__})") from error
+    yield ReaderLine(title=_pdf_title(reader))
+    for number in range(min(pages, MAX_PAGES)):
+        yield ReaderLine(text=_page(reader, number), page=number + 1, of=pages)
+    if pages > MAX_PAGES:
+        yield ReaderLine(left_out=f"it has {pages} pages; the first {MAX_PAGES} were read")
+
+
+def _pdf_title(reader: PdfReader) -> str:
+    try:
+        said = reader.metadata.title if reader.metadata else None
+    except Exception:  # what a file says of itself may be anything
+        return ""
+    return said[:120] if isinstance(said, str) else ""
+
+
+def _page(reader: PdfReader, number: int) -> str:
+    try:
+        return reader.pages[number].extract_text()[:_PAGE_LENGTH]
+    except (MemoryError, RecursionError):
+        raise
+    except Exception:  # one damaged page must not hide the others
+        return ""
