@@ -10,7 +10,7 @@ States
     block    One reader consumes the block up to its end, or refuses. A refusal restores the
              scanner to the start of the block, and the next reader is asked. If all refuse, one
              character becomes prose and the loop is in `prose` again.
-    parked   `Stage.search` is set. The suspended reader waits for a marker and needs no other
+    parked   `Stage.parked` is set. The suspended reader waits for a marker and needs no other
              text, so `feed` emits whole pieces without resuming it (see `Stage.settle`).
 
 Invariants
@@ -46,7 +46,7 @@ from callblocks.parsing.engine.openers import (
     closers_of,
     read_strays,
 )
-from callblocks.parsing.engine.parse_state import Attempt, Hit, ParseState, Reading, end_of
+from callblocks.parsing.engine.parse_state import Attempt, Hit, ParseState, Reading
 from callblocks.parsing.engine.quotations import is_quoted
 from callblocks.parsing.engine.unread import UNREAD, ProseLog, find_unread
 from callblocks.parsing.fallbacks import Fallback
@@ -124,26 +124,26 @@ class Engine(ParseState):
                 hit = search(piece)
             except TypeError:
                 raise NotText(piece) from None
-            if hit is None:
-                if not piece:
-                    return self._check_empty(piece)
+            if hit is None and piece:
                 keep(piece)
+                if speak is None:
+                    self.scan.base += len(piece)
+                    return []
                 start = self.said
                 self.said = end = start + len(piece)
                 return [speak(piece, (start, end))]
         else:
-            search = self.search
-            if search is None:
+            if self.parked is None:
                 return self._feed_reader(piece)
             try:
                 if self.held:
                     text = self.held + piece
-                hit = search(text)
+                hit = self.parked[0](text)
             except TypeError:
                 raise NotText(piece) from None
-            if hit is None:
-                self.held, self.fast = "", self.parked
-                return self._pass(text) if text else self._check_empty(piece)
+        if hit is None:
+            self.held, self.fast = "", self.parked
+            return self._pass(text) if text else self._check_empty(piece)
         if hit.lastindex:
             return self._advance(text, hit)
         start, self.fast = hit.start(), None
@@ -152,16 +152,15 @@ class Engine(ParseState):
 
     def _pass(self, text: str) -> list[Event]:
         """Emit free text for the parked reader."""
-        if self.quotes:
-            self.passed.append(text)
-        if self.keep is not None:
-            self.keep(text)
-        if self.speak is None:
+        assert self.parked is not None
+        _, keep, speak = self.parked
+        keep(text)
+        if speak is None:
             self.scan.base += len(text)
             return []
         start = self.said
         self.said = end = start + len(text)
-        return [self.speak(text, (start, end))]
+        return [speak(text, (start, end))]
 
     def _check_empty(self, piece: str) -> list[Event]:
         if not isinstance(piece, str):  # pyright: ignore[reportUnnecessaryIsInstance] callers err
@@ -173,7 +172,7 @@ class Engine(ParseState):
         if self.scan.closed:
             raise ParserClosed("close() after close(): a new text needs a new parser")
         self.scan.closed = True
-        self._advance(self.scan.text if self.search is None else self.held)
+        self._advance(self.scan.text if self.parked is None else self.held)
         log, self.prose_log = self.prose_log, None
         if log is not None:
             self._report_unread(log)
@@ -234,12 +233,12 @@ class Engine(ParseState):
         scan = self.scan
         # While a reader was parked, pieces bypassed the scanner. Bring its offset and its
         # lookbehind up to date before the reader sees it again.
-        if self.search is not None:
+        if self.parked is not None:
             if self.quotes:
-                scan.tail = end_of(reversed(self.passed))
-            if self.speak is not None:
+                scan.tail = self.sight()
+            if self.parked[2] is not None:
                 scan.base = self.said
-        scan.text, self.search, self.fast, self.hit = text, None, None, hit
+        scan.text, self.parked, self.fast, self.hit = text, None, None, hit
         self.out = []
         next(self._loop, None)
         return self.out

@@ -10,7 +10,12 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.parsing.values.yaml_core import YamlError, load
+from callblocks.parsing.values.yaml_core import (
+    YamlError,
+    load,
+    read_plain,
+    read_with_libyaml,
+)
 
 
 def same(one: Any, other: Any) -> bool:
@@ -246,3 +251,31 @@ def test_other_users_of_pyyaml_see_no_change() -> None:
     load("a: yes")
     assert yaml.load(text, yaml.CSafeLoader) == yaml.load(text, yaml.SafeLoader)
     assert yaml.safe_load(text)["a"] is True
+
+
+LINES = st.sampled_from(
+    [
+        *("a: 1", "b:", "c: |", "d: |-", "word", "two words", "- x", "# c", "e: f # c", "g : h"),
+        *("i: j: k", 'l: "m"', "n: true", "o: ~", "p: 2024-01-02", "q: 1.5e3", "r: 0x1f"),
+        *("s: a,b", "t:  u", "v: w ", "---", "...", "\tx", "é: x", "y: é", "z: 12:30", "a: 2"),
+        *(": b", "*a"),
+    ]
+)
+INDENTED = st.builds(str.__add__, st.sampled_from(["", "", "  ", "    ", " "]), LINES | st.just(""))
+
+
+@given(st.lists(INDENTED, max_size=6), st.sampled_from(["", "\n", "\n\n"]), st.integers(1, 3))
+@example(["a:", "  b: |", "    c", "", "     d"], "\n\n", 3)
+@example(["a: |-", "  b", "    ", "c: 1"], "", 3)
+@example(["a: |", " \tb"], "\n", 3)
+@example(["a: " + "1" * 5000], "\n", 3)
+@example(["a: |", "", " b"], "\n", 3)
+@example(["a: |", "b: 1"], "\n", 3)
+@example(["a:", "  b:", "    c: 1"], "\n", 2)
+@example(["a:", "  b: 1", "c: 1"], "\n", 2)
+def test_a_plain_mapping_is_what_libyaml_reads(lines: list[str], end: str, depth: int) -> None:
+    text = "\n".join(lines) + end
+    plain, doubts = read_plain(text, depth), list[tuple[str, str]]()
+    if plain is not None:
+        assert repr(read_with_libyaml(text, depth, doubts)) == repr(plain)
+        assert not doubts

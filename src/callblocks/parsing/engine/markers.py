@@ -28,7 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import chain, product, takewhile
 from typing import NamedTuple, TypeAlias
 
 __all__ = (
@@ -120,27 +120,24 @@ class Markers:
         return tuple(dict.fromkeys(f"`{text}`" for text in written if text))
 
     def may_begin(self, text: str, fresh: bool) -> bool:
-        """Return whether a marker may begin with this text, at the start of a line or not."""
-        # The first letter rules out most sets. Compiling their patterns to ask them would take
-        # much longer than the whole parse of a short text.
-        letters, is_sure = self._firsts
-        if (not is_sure or re.escape(text[0]) in letters) and self.growing.match(text):
-            return True
-        return bool(fresh and self.fresh and self.fresh.match(text))
+        """Return whether a marker may begin with this text, at the start of a line or not.
+
+        The answer may be yes where an atom is no letter. The letters are compared here, because
+        compiling the patterns of all dialects to ask them would take much longer than the whole
+        parse of a short text.
+        """
+        rows = chain(self._letters, self._line_letters) if fresh else self._letters
+        return any(row[: len(text)] == text[: len(row)] for row in rows)
 
     @cached_property
-    def _firsts(self) -> tuple[set[str], bool]:
-        """The escaped first letters of the markers, and whether each marker begins with a letter.
+    def _letters(self) -> set[str]:
+        """The letters with which the markers begin, up to the first atom that is none."""
+        return set(map(_letters_of, _with_newlines(self.shapes)))
 
-        A marker that begins with a class, such as `[tT]`, has no first letter: then the pattern
-        itself must decide.
-        """
-        firsts = {row[0] for row in _with_newlines(self.shapes)}
-        letters = set(filter(_is_letter, firsts))
-        # The atom for a newline is the two characters `\n`, but callers compare with the escaped
-        # character itself.
-        letters |= {re.escape(_NAMED[first]) for first in firsts & _NAMED.keys()}
-        return letters, firsts <= letters | _NAMED.keys()
+    @cached_property
+    def _line_letters(self) -> set[str]:
+        """The same of the markers that begin a line, without the newline."""
+        return set(map(_letters_of, self._of_lines))
 
     @cached_property
     def growing(self) -> re.Pattern[str]:
@@ -277,6 +274,12 @@ def _begun(letters: Sequence[str]) -> str:
 @lru_cache(maxsize=4096)
 def _is_letter(atom: str) -> bool:
     return bool(atom) and re.escape(atom[-1:]) == atom
+
+
+def _letters_of(row: Sequence[str]) -> str:
+    """Return the letters with which a row begins; `""` if its first atom is none."""
+    letters = (_NAMED.get(atom) or (atom[-1] if _is_letter(atom) else "") for atom in row)
+    return "".join(takewhile(bool, letters))
 
 
 def alternatives(wanted: Iterable[Markers | str]) -> str:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Generator, Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from callblocks.core.calls import Span
 from callblocks.core.events import Event, Reasoning, Text
@@ -145,6 +146,8 @@ class Scanner:
 
         Without a certain marker, the text from that position on may be the beginning of one.
         """
+        if self.pos == len(self.text):
+            return self.pos, None
         # A line marker at a fresh position has no newline before it, so the usual patterns cannot
         # find it. It is tried first: it begins at `pos`, before anything that a search can find.
         hit = self._match_fresh(markers) if self.fresh else None
@@ -256,7 +259,6 @@ class ParseState:
         "held",
         "hit",
         "ids",
-        "keep",
         "limits",
         "out",
         "parked",
@@ -266,9 +268,8 @@ class ParseState:
         "ready",
         "said",
         "scan",
-        "search",
+        "since",
         "solid",
-        "speak",
         "strict",
         "tool_names",
         "tools",
@@ -299,20 +300,17 @@ class ParseState:
         # For each closing tag, the offset behind which it does not occur. It is filled only when
         # the text is over, and saves one search to the end per unclosed value.
         self.unclosed: dict[str, int] = {}
-        # Set while a reader is parked: the search that wakes it, the constructor of the events
-        # that free text becomes, and a callback that keeps the text. `held` is the end of the last
-        # piece, which may be the beginning of a marker.
-        # `parked` has these three if each free piece is emitted and kept, and so has `fast`, if
-        # nothing is held.
-        self.parked: tuple[Search, Keep, Speak] | None = None
-        self.fast: tuple[Search, Keep, Speak] | None = None
-        self.search: Search | None = None
-        self.speak: Speak | None = None
-        self.keep: Keep | None = None
+        # Set while a reader is parked: the search that wakes it, a callback that keeps the free
+        # text, and the constructor of the events that this becomes. `held` is the end of the last
+        # piece, which may be the beginning of a marker; `fast` is `parked` if nothing is held.
+        self.parked: tuple[Search, Keep, Speak | None] | None = None
+        self.fast: tuple[Search, Keep, Speak | None] | None = None
         self.held = ""
-        # The last texts that were emitted while parked: at least `SIGHT` characters, because no
-        # text but the first is empty.
+        # The last texts that nobody else keeps: at least `SIGHT` characters, because no text but
+        # the first is empty. `since` tells where the texts are that passed the parked reader, for
+        # the lookbehind: a list, and the number of those before.
         self.passed: deque[str] = deque(maxlen=SIGHT + 1)
+        self.since: tuple[Sequence[str], int] = (), 0
         # The match that resumed a parked reader; None where the end of the text did.
         self.hit: Hit | None = None
 
@@ -375,26 +373,37 @@ class ParseState:
 
     def settle(self, search: Search, speak: Speak | None, keep: Keep | None) -> None:
         """Park the reader: until `search` matches, `feed` handles text without resuming it."""
-        scan = self.scan
+        scan, pos = self.scan, self.scan.pos
         if self.quotes:
             scan.tail = scan.before
+        if keep is None:
             self.passed.clear()
-            self.passed.append(scan.tail)
-        pos = scan.pos
+            keep = self.passed.append
+        elif self.quotes and not isinstance(getattr(keep, "__self__", None), list):
+            self.passed.clear()
+            keep = _both(keep, self.passed.append)
+        if self.quotes:
+            parts = cast("Sequence[str]", getattr(keep, "__self__", self.passed))
+            self.since = parts, len(parts)
         self.held = scan.text[pos:]
         scan.base += pos
         scan.text, scan.pos = "", 0
-        self.search, self.speak, self.keep = search, speak, keep
-        # Texts that nobody keeps are put where quotations are looked for; it is as cheap as a test.
-        if speak is None or (self.quotes and keep is not None):
-            self.parked = self.fast = None
-        else:
-            self.parked = search, keep or self.passed.append, speak
-            self.fast = None if self.held else self.parked
+        self.parked = search, keep, speak
+        self.fast = None if self.held else self.parked
+
+    def sight(self) -> str:
+        """Return the lookbehind behind the texts that passed the parked reader."""
+        parts, first = self.since
+        seen = end_of(islice(reversed(parts), len(parts) - first))
+        return seen if len(seen) == SIGHT else (self.scan.tail + seen)[-SIGHT:]
 
     def hurry(self, search: Search) -> None:
         """Replace the search of a parked reader with one that is faster for the text to come."""
-        self.search = search
-        if self.parked is not None:
-            self.parked = search, self.parked[1], self.parked[2]
-            self.fast = self.fast and self.parked
+        assert self.parked is not None
+        _, keep, speak = self.parked
+        self.parked = search, keep, speak
+        self.fast = self.fast and self.parked
+
+
+def _both(one: Keep, other: Keep) -> Keep:
+    return lambda text: (one(text), other(text))

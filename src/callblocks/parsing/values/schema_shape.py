@@ -209,6 +209,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 _ANY: Plain = {}
+_TYPE_AND_WORDS = {"type", "title", "description", "default", "examples"}
 
 
 def in_schema_order(value: Any, schema: object, document: object = None) -> Any:
@@ -225,7 +226,18 @@ def fits(value: Any, schema: object, document: object = None, *, closed: bool = 
     Members that an object's schema does not name are allowed unless the schema forbids them; with
     `closed` they are forbidden unless the schema allows them.
     """
+    if not isinstance(value, dict | list) and (said := _sole_type(schema)):
+        return _is(value, said)
     return _Order(schema if document is None else document, closed=closed).fits(value, schema)
+
+
+def _sole_type(schema: object) -> str | None:
+    """Return the type of a schema that says nothing else about a value, as most do; else None."""
+    if not isinstance(schema, dict):
+        return None
+    plain = cast("Plain", schema)
+    said = plain.get("type")
+    return said if isinstance(said, str) and plain.keys() <= _TYPE_AND_WORDS else None
 
 
 class _Order:

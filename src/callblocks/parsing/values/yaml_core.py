@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ __all__ = (
     "YamlError",
     "dump",
     "load",
+    "read_plain",
+    "read_with_libyaml",
 )
 
 Doubts: TypeAlias = "list[tuple[str, str]]"
@@ -51,6 +54,12 @@ def load(text: str, max_depth: int = 100, doubts: Doubts | None = None) -> Any:
     `doubts` takes what is YAML and looks like damage, by code and detail: lines that YAML joins
     because nothing says that a list or a text of several lines begins, and keys with two colons.
     """
+    plain = read_plain(text, max_depth)
+    return read_with_libyaml(text, max_depth, doubts) if plain is None else plain
+
+
+def read_with_libyaml(text: str, max_depth: int = 100, doubts: Doubts | None = None) -> Any:
+    """Read one document of any form, as `load` does."""
     hidden = _hide_breaks(text)
     shown = {code: ord(char) for char, code in hidden.items()}
     builder = _Builder(max_depth, shown, [] if doubts is None else doubts)
@@ -96,6 +105,81 @@ def _hide_breaks(text: str) -> dict[str, int]:
     used.update(int(code, 16) for code in _LONG_ESCAPE.findall(text))
     free = (code for code in range(0xF0000, 0xFFFFE) if code not in used)
     return dict(zip(found, free, strict=False))
+
+
+# --- A mapping as most models write it ---
+#
+#     name: notes.txt
+#     size: 3
+#     place:
+#       city: Oslo
+#     content: |
+#       a line
+#
+# Keys are words, values are plain scalars in one line, literal blocks, or such mappings. libyaml
+# takes five times as long for it. Whatever else a line holds, and each fault, is left to libyaml:
+# then the answer is None. Values have no `:`, `#` or quotes, so YAML cannot read them otherwise.
+
+_LINE = re.compile(
+    r"( {0,20})([A-Za-z_][A-Za-z0-9_]{0,60}):"
+    r"(?:\n+|\Z| (?:([A-Za-z0-9_./](?:[A-Za-z0-9_./ +=(),;@%$^-]*[A-Za-z0-9_./)])?)(?:\n+|\Z)"
+    r"|(\|-?)\n(?= )))"
+)
+_FIRST_ROW = re.compile(r" +(?=[^ \t\n])")
+# A longer one may be a number that is too long.
+_LONGEST_SCALAR = 1000
+
+
+@lru_cache(maxsize=64)
+def _rows(margin: int) -> Callable[[str, int], re.Match[str] | None]:
+    """Return the pattern of the rows of a literal block with a margin."""
+    return re.compile(rf"(?: {{{margin}}}[^\n]*(?:\n|\Z)|\n)+").match
+
+
+def read_plain(text: str, max_depth: int = 100) -> dict[str, Any] | None:
+    """Return a mapping without anything unusual; None if it has something, or is none."""
+    at = len(text) - len(text.lstrip("\n"))
+    if not _BLOCK.fullmatch(text) or at == len(text):
+        return None
+    root: dict[str, Any] = {}
+    # The open mappings with their margins. `empty` is the key that has no value so far.
+    margins, mappings, empty = [-1], [root], ""
+    while at < len(text):
+        line = _LINE.match(text, at)
+        if line is None:
+            return None
+        margin, key, at = len(line[1]), line[2], line.end()
+        if margins[-1] < 0:
+            margins[-1] = margin
+        elif empty and margin > margins[-1]:
+            mappings[-1][empty] = inner = dict[str, Any]()
+            margins.append(margin)
+            mappings.append(inner)
+        while margin < margins[-1] and len(margins) > 1:
+            margins.pop()
+            mappings.pop()
+        if margin != margins[-1] or key in mappings[-1] or len(margins) > max_depth:
+            return None
+        value, empty = None, "" if line[3] or line[4] else key
+        if line[3]:
+            if len(line[3]) > _LONGEST_SCALAR:
+                return None
+            value = _resolve(line[3])
+        elif line[4]:
+            first = _FIRST_ROW.match(text, at)
+            rows = first and len(first[0]) > margin and _rows(len(first[0]))(text, at)
+            if not first or not rows:
+                return None
+            at, value = rows.end(), _block_text(rows[0], first[0], keep=line[4] == "|")
+        mappings[-1][key] = value
+    return root
+
+
+def _block_text(rows: str, margin: str, *, keep: bool) -> str:
+    """Return the text of a literal block without its margin; `keep` keeps its last newline."""
+    text = rows[len(margin) :].replace(f"\n{margin}", "\n")
+    body = text.rstrip("\n")
+    return f"{body}\n" if keep and len(body) < len(text) else body
 
 
 class _Builder:
