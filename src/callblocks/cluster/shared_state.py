@@ -304,6 +304,10 @@ def shared_token(address: str) -> str:
 # --- The parts of a host ---
 
 
+# Seconds for which a turn waits for a server that is started anew, or fails over.
+_PATIENCE = 30.0
+
+
 class SharedParts:
     """Opens the parts of a host on the database of a cluster.
 
@@ -326,7 +330,9 @@ class SharedParts:
 
     def __call__(self, settings: HostSettings, stack: ExitStack) -> HostParts:
         """Return the parts; the stack closes what was opened for them."""
-        store = stack.enter_context(PostgresStore(self._database.address, tell=self._tell))
+        store = stack.enter_context(
+            PostgresStore(self._database.address, tell=self._tell, patience=_PATIENCE)
+        )
         self.store = store
         book = stack.enter_context(SharedBook(self._database))
         return HostParts(

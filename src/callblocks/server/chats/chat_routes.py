@@ -333,8 +333,7 @@ async def stream_chat(request: Request) -> Response:
         rest = None
         if after is not None and 0 < after[0] < running.first:
             rest = await _rest(service, name, client, after)
-        start = 0 if after is None else running.log.after(*after)
-        return rest or ui_response(service, running, client, start)
+        return rest or ui_response(service, running, client, after or 0)
     if after is None:
         return Response(status_code=204)
     await service.existing_chat(name)

@@ -143,7 +143,8 @@ class RemoteTurn(FollowedTurn):
                 if not isinstance(logged.event, ModelWrote):
                     self.note(logged.event)
                 self.log.keep(logged)
-        if self.turn or self.log.events:
+        # What the turn did before this attempt stands in the log then, too.
+        if self.log.events:
             self._is_named.set()
         if progress.events or self.log.is_over:
             return True

@@ -45,10 +45,10 @@ def ui_response(
     service: Service,
     turn: FollowedTurn,
     client: SdkClient,
-    start: int = 0,
+    begin: int | tuple[int, int] = 0,
     answered: Sequence[str] = (),
 ) -> EventStream:
-    """The log from a place on, and then what comes; what stands before, the client has.
+    """The log from a place or after a number, and then what comes; the client has what is before.
 
     `answered` are the questions whose answers came with the request.
     """
@@ -56,9 +56,11 @@ def ui_response(
     log = turn.log
 
     async def pieces() -> AsyncGenerator[bytes, None]:
+        name = await turn.named()
+        start = begin if isinstance(begin, int) else log.after(*begin)
         stream = UiStream(
             client.version,
-            message_id=reply_id(await turn.named() or "turn"),
+            message_id=reply_id(name or "turn"),
             answers=client.answers,
             resumed=start > 0,
             # What the client has, it got while the turn was under way.
