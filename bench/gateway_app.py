@@ -23,7 +23,7 @@ from starlette.routing import Route
 __all__ = ("FAST_PIECES", "PACE", "PACED_PIECES")
 
 PACE = 0.2
-PACED_PIECES = 20
+PACED_PIECES = 10
 FAST_PIECES = 100
 
 

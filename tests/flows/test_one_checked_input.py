@@ -283,7 +283,7 @@ def test_a_call_that_runs_after_a_restart_is_recorded_as_it_was_taken(session: S
     one, outcome, _ = write(session)
     session.recorder.started("turn_1", one)
     again = Recorder(session.timeline, session.files, session.artifacts)
-    writing = TurnWriting(again, "turn_1", lambda event: None, Registry(tools_of(session)))
+    writing = TurnWriting(again, "turn_1", lambda event: None, Runtime(tools_of(session)).check)
     writing.end(one, outcome)
     (digest,) = digests(session.blocks())
     assert digest["artifact_path"] == "fi:turn_1.files/2026"

@@ -148,6 +148,44 @@ def test_a_tool_fence_with_a_damaged_run_is_told(dialect: str) -> None:
         assert read.calls or read.problems, text
 
 
+BRACKETS = str.maketrans("<>", "\uff1c\uff1e")
+ESCAPED = str.maketrans({"<": "&lt;", ">": "&gt;"})
+WEATHER = Call(id="c1", name="get_weather", input={"city": "Oslo"})
+KNOWN = (ToolSpec("get_weather", "", {"properties": {"city": {"type": "string"}}}),)
+
+
+@pytest.mark.parametrize("name", dialects)
+def test_a_call_in_other_brackets_is_told(name: str) -> None:
+    text = dialects[name].write([WEATHER], KNOWN)
+    wide, escaped = text.translate(BRACKETS), text.translate(ESCAPED)
+    # `chat-blocks` writes such brackets of prose as entities.
+    named = [wide, escaped] if name != "chat-blocks" else [wide]
+    for damaged, dialect in [(wide, AUTO), *((one, name) for one in named)]:
+        read = parse(damaged, dialect, tools=KNOWN)
+        assert read.calls or read.problems, (dialect, damaged)
+
+
+@pytest.mark.parametrize("dialect", ["smolagents_code", AUTO])
+@pytest.mark.parametrize("tag", ["code ", "CODE", " code", "Code "])
+def test_code_in_a_damaged_tag_is_told(tag: str, dialect: str) -> None:
+    text = f'<{tag}>\nget_weather(city="Oslo")\n</{tag}>'
+    read = parse(text, dialect, tools=TOOLS)
+    assert read.calls or read.problems
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("react_text", '> Action: get_weather\n> Action Input: {"city": "Oslo"}'),
+        ("tool-fence", "`tool get_weather c1\ninput:\n  city: Oslo\n```\n"),
+        ("tool-fence", "```yaml\n```tool get_weather c1\ninput:\n  city: Oslo\n```\n```\n"),
+    ],
+)
+def test_a_call_in_a_quotation_of_markdown_is_told(dialect: str, text: str) -> None:
+    read = parse(text, dialect, tools=TOOLS)
+    assert read.calls or read.problems
+
+
 @pytest.mark.parametrize("dialect", NAMES)
 def test_an_opener_with_the_name_of_a_tool_behind_it_is_told(dialect: str) -> None:
     owners = dialects.values() if dialect == AUTO else [dialects[dialect]]

@@ -25,8 +25,15 @@ __all__ = ("RunningGateway", "asking", "events_of", "running_gateway", "sent_eve
 class RunningGateway:
     """`client` has the address; `loop` is that of the gateway."""
 
-    def __init__(self, operation: Operation, port: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        operation: Operation,
+        port: int,
+        loop: asyncio.AbstractEventLoop,
+        server: GatewayServer,
+    ) -> None:
         self.operation = operation
+        self._server = server
         self.port = port
         self.loop = loop
         self.url = f"http://127.0.0.1:{port}"
@@ -35,6 +42,10 @@ class RunningGateway:
     def ask(self, text: str = "Hi", **more: Any) -> httpx2.Response:
         """Ask on the wire of chats."""
         return self.client.post("/v1/chat/completions", json=asking(text, **more))
+
+    def connections(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._server.server_state.connections)
 
     def tasks(self) -> int:
         """Return how many tasks the loop of the gateway has."""
@@ -77,7 +88,7 @@ def running_gateway(
     thread = threading.Thread(target=lambda: asyncio.run(run()))
     thread.start()
     assert ready.wait(120)
-    gateway = RunningGateway(own, bound.getsockname()[1], loops[0])
+    gateway = RunningGateway(own, bound.getsockname()[1], loops[0], server)
     try:
         with gateway.client:
             yield gateway

@@ -246,11 +246,13 @@ def _head(answer: Answer) -> bytes:
 @cache
 def _types() -> dict[str, pydantic.TypeAdapter[Any]]:
     from openai.types import completion_create_params as completions
+    from openai.types import embedding_create_params as embeddings
     from openai.types.chat import completion_create_params as chat
 
     return {
         "/v1/chat/completions": pydantic.TypeAdapter(chat.CompletionCreateParamsStreaming),
         "/v1/completions": pydantic.TypeAdapter(completions.CompletionCreateParamsStreaming),
+        "/v1/embeddings": pydantic.TypeAdapter(embeddings.EmbeddingCreateParams),
     }
 
 

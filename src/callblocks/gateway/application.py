@@ -2,7 +2,7 @@
 
     POST /v1/chat/completions, /v1/responses, /v1/messages, /api/chat      a reply
     POST /v1/messages/count_tokens                                         an estimate
-    POST /v1/completions                                                   passed on as it is
+    POST /v1/completions, /v1/embeddings                                   passed on as they are
     GET  /v1/models, /v1/models/NAME, /api/tags                            what is offered
     POST /api/show                                                         the same, about one
     GET  /healthz                                                          without a key
@@ -11,8 +11,10 @@ Every path of /v1 is found without the /v1, too: clients disagree about what a b
 An error has the shape of the wire that the path belongs to. What a client left is nobody's error:
 its request ends, with all that it waits for.
 
-A client that asks `/v1/completions` continues a text and knows no calls: the body goes to the
-upstream with the upstream's own name of the model, and its answer comes back byte for byte.
+A client that asks `/v1/completions` continues a text and knows no calls, and one that asks
+`/v1/embeddings` gets vectors: the body goes to the upstream with the upstream's own name of the
+model, and its answer comes back byte for byte. Embeddings come from the model that is named and
+from no other: vectors of two models cannot be compared, and nobody would notice.
 """
 
 from __future__ import annotations
@@ -133,6 +135,11 @@ class GatewayApp:
         self._paths = {path for _, path in self._routes}
         self._stops = False
 
+    @property
+    def most_connections(self) -> int:
+        """Return how many clients may be connected at once."""
+        return self._operation.config.connections
+
     def stop(self) -> None:
         """End replies with a fault of their wire where the server cancels them from now on."""
         self._stops = True
@@ -240,7 +247,8 @@ class GatewayApp:
             for path, name in wires.items()
             if name in self._wires
         }
-        routes["/v1/completions"] = self._completion
+        routes["/v1/completions"] = self._pass_on
+        routes["/v1/embeddings"] = self._pass_on
         routes["/api/show"] = self._show
         if "messages" in self._wires:
             routes["/v1/messages/count_tokens"] = self._count_tokens
@@ -449,28 +457,36 @@ class GatewayApp:
 
     # --- Other routes ---
 
-    async def _completion(self, connection: Connection, path: str, id: str) -> None:
-        """Pass a plain completion on; a model that is behind no address cannot continue a text."""
+    async def _pass_on(self, connection: Connection, path: str, id: str) -> None:
+        """Pass a request on; a model that is behind no address can answer none of these."""
         began = time.perf_counter()
         metrics = self._operation.metrics
         client = self._operation.clients.find(connection.headers)
         body = await self._body(connection)
+        what = path.rpartition("/")[2]
         name = body.get("model", "")
         if not isinstance(name, str):
             raise GatewayFault("invalid_request", "model is not a text", field="model")
+        if what == _EMBEDDINGS:
+            self._check_named(name)
         route = self._route(client, name)
         model = route.model.name
         connection.notes.append(_way(name, model))
         with client.request(), metrics.streams.track_inprogress():
             try:
-                await pass_on(connection, route, body, client.used)
+                await pass_on(connection, route, what, body, client.used)
             except GatewayFault as fault:
                 _LOG.warning("request %s: %s", id, fault.message)
                 raise self._shown(fault) from fault
             finally:
-                metrics.ended("completions", model, time.perf_counter() - began)
+                metrics.ended(what, model, time.perf_counter() - began)
                 if connection.status:
-                    metrics.answered("completions", model, connection.status)
+                    metrics.answered(what, model, connection.status)
+
+    def _check_named(self, name: str) -> None:
+        if all(name != known for known, _ in self._operation.config.names()):
+            words = f"no model is called {name[:120]!r}; vectors of another one would be of no use"
+            raise GatewayFault("not_found", words, field="model", code="model_not_found")
 
     async def _count_tokens(self, connection: Connection, path: str, id: str) -> None:
         client = self._operation.clients.find(connection.headers)
@@ -623,25 +639,29 @@ class _Stream:
         return self._writer.begin()
 
 
-# --- Plain completions ---
+# --- Requests that are passed on ---
 
 
-_COMPLETIONS = "completions"
+_COMPLETIONS, _EMBEDDINGS = "completions", "embeddings"
 _CHARACTERS_A_TOKEN = 4
 
 
 async def pass_on(
     connection: Connection,
     route: Route,
+    what: str,
     body: dict[str, Any],
     used: Callable[[Usage], None] = lambda _: None,
 ) -> None:
-    """Answer with what the first upstream that answers says; `used` gets its estimated tokens."""
+    """Answer with what the first upstream that answers says; `used` gets its estimated tokens.
+
+    `what` is the end of the path: `completions` or `embeddings`.
+    """
     *others, last = route.order("")
     for backend in (*others, last):
         try:
             async with connection.watched():
-                await _pass_on_to(connection, backend, body, used)
+                await _pass_on_to(connection, backend, what, body, used)
             backend.connection.worked()
             return
         except ModelError as error:
@@ -652,14 +672,18 @@ async def pass_on(
 
 
 async def _pass_on_to(
-    connection: Connection, backend: Backend, body: dict[str, Any], used: Callable[[Usage], None]
+    connection: Connection,
+    backend: Backend,
+    what: str,
+    body: dict[str, Any],
+    used: Callable[[Usage], None],
 ) -> None:
     with backend.connection.held():
         model = (await backend.upstream()).model
         if not isinstance(model, ChatEndpoint | CompletionEndpoint):
-            words = f"{model.name} is behind no address, so it continues no text; use a chat"
-            raise GatewayFault("invalid_request", words, field="model", code="no_completions")
-        async with model.stream.post(_COMPLETIONS, {**body, "model": model.name}) as arriving:
+            words = f"{model.name} is behind no address, so it has no {what}; use a chat"
+            raise GatewayFault("invalid_request", words, field="model", code=f"no_{what}")
+        async with model.stream.post(what, {**body, "model": model.name}) as arriving:
             kind = arriving.kind or "application/json"
             events = length = 0
             try:
@@ -668,7 +692,10 @@ async def _pass_on_to(
                     length += len(piece)
                     await connection.write(piece, kind)
             finally:
-                # A stream has about one token in each event.
-                prompt = len(json_text(body.get("prompt"))) // _CHARACTERS_A_TOKEN
-                used(Usage(prompt, events or length // _CHARACTERS_A_TOKEN))
+                text = body.get("prompt" if what == _COMPLETIONS else "input")
+                prompt = len(json_text(text)) // _CHARACTERS_A_TOKEN
+                # A stream has about one token in each event. A vector has none.
+                written = (events or length // _CHARACTERS_A_TOKEN) if what == _COMPLETIONS else 0
+                used(Usage(prompt, written))
+            await arriving.finish()
             await connection.write(b"", kind, more=False)

@@ -70,10 +70,12 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[A-Za-z0-9.\-\[\]:_]+")
 _FILE: dict[str, type] = {
     **dict.fromkeys(("models", "clients", "firewall", "timeline", "rollouts"), dict),
     "default": str,
+    "connections": int,
     **dict.fromkeys(("rewrite", "origins", "hosts"), list),
 }
-_KINDS = {dict: "a table", str: "a text", list: "a list"}
+_KINDS = {dict: "a table", str: "a text", list: "a list", int: "a whole number"}
 _SETTINGS = tuple(name for name in ModelSettings.__struct_fields__ if name != "system")
+_MOST_CONNECTIONS = 1_000_000
 _OF_MODEL = ("aliases", "upstreams", *_SETTINGS)
 
 
@@ -122,8 +124,8 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     `policy` is the file of the firewall, `rewrites` are its changes of calls, `store` the folder of
     the timelines and `rollouts` the file of the replies; "" for none. `origins` are pages that may
-    ask, `hosts` further names of this server. `path` is the place of the file, "" where there is
-    none.
+    ask, `hosts` further names of this server. `connections` is how many clients may be connected at
+    once. `path` is the place of the file, "" where there is none.
     """
 
     models: dict[str, GatewayModel] = {}
@@ -135,6 +137,7 @@ class GatewayConfig(msgspec.Struct, frozen=True, kw_only=True):
     rollouts: str = ""
     origins: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    connections: int = 1000
     path: str = ""
 
     def find(self, name: str) -> GatewayModel | None:
@@ -246,6 +249,9 @@ def _gateway(found: _Table, path: str) -> GatewayConfig:
     default = cast("str", found.get("default", ""))
     if default and default not in models:
         raise CallerError(f"default: {unknown_model(default, models)}")
+    connections = cast("int", found.get("connections", GatewayConfig().connections))
+    if not 0 < connections <= _MOST_CONNECTIONS:
+        raise CallerError(f"connections: is no number from 1 to {_MOST_CONNECTIONS}")
     clients = {name: _client(name, table) for name, table in found.get("clients", {}).items()}
     _check_clients(clients, models)
     return GatewayConfig(
@@ -258,6 +264,7 @@ def _gateway(found: _Table, path: str) -> GatewayConfig:
         rollouts=_place(found, "rollouts", "file", path),
         origins=_texts("origins", found.get("origins", [])),
         hosts=_texts("hosts", found.get("hosts", [])),
+        connections=connections,
         path=path,
     )
 

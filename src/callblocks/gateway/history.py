@@ -40,8 +40,8 @@ from callblocks.core.specs import ToolSpec
 from callblocks.dialects import dialects
 from callblocks.dialects.families import is_small
 from callblocks.gateway.exchange import GatewayRequest
-from callblocks.gateway.upstreams import Hold, Upstream
-from callblocks.models.model import Message, Request, Role, UsedMode, context_of
+from callblocks.gateway.upstreams import Hold, Upstream, takes_image_links
+from callblocks.models.model import LinkedImage, Message, Request, Role, UsedMode, context_of
 from callblocks.models.native_names import NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.loop import Engine
@@ -163,7 +163,9 @@ def prompt_of(
     server refuses one of them.
     """
     tools = () if request.choice.demand == "none" else request.tools
-    known = (*request.messages, *after)
+    known: Sequence[Message] = (*request.messages, *after)
+    if not takes_image_links(upstream):
+        known = [_without_links(message) for message in known]
     if mode == "text" or not tools:
         return _text_prompt(request, upstream, tools, known, hold, bare=bare)
     return _native_prompt(request, upstream, mode, tools, known, bare=bare)
@@ -567,6 +569,13 @@ def _alternating(messages: Iterable[Message]) -> Iterator[Message]:
         yield Message(role, tuple(parts))
     if is_first:
         yield Message("user", (TextPart(_NO_BEGINNING),))
+
+
+def _without_links(message: Message) -> Message:
+    if not any(isinstance(part, LinkedImage) for part in message.parts):
+        return message
+    parts = (TextPart(p.text) if isinstance(p, LinkedImage) else p for p in message.parts)
+    return replace(message, parts=tuple(parts))
 
 
 def _role(message: Message) -> Role:

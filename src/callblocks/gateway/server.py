@@ -10,6 +10,9 @@ The head of a request has limits, which uvicorn does not set:
 - A head of more than `MOST_HEADER_BYTES` is refused with a 400; one that never ends is cut off.
 - A connection whose head does not arrive within `HEAD_SECONDS` is cut off, also where nothing comes
   at all. The body has a time and a size of its own (`gateway.connection`).
+- Above the connections of the config a request gets a 503 and no connection is kept; far above them
+  a connection is cut off unread. Each may open one more to a model, so that many files are allowed
+  to this process at its start.
 
 Every known server of this machine is asked for its models at once, with a second for the answer.
 The ports are those of `known_servers`; Ollama's is that of OLLAMA_HOST where it is set, and only if
@@ -26,9 +29,11 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import uvicorn
+from starlette.types import Receive, Scope, Send
 from uvicorn.loops.auto import auto_loop_factory
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -37,6 +42,7 @@ from callblocks.core.text import brief
 from callblocks.core.urls import is_loopback
 from callblocks.gateway.application import AppSettings, GatewayApp
 from callblocks.gateway.config import GatewayConfig, config_of_models
+from callblocks.gateway.connection import encode_json
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.wires.chat import ChatWire
 from callblocks.gateway.wires.messages import MessagesWire
@@ -47,6 +53,9 @@ from callblocks.models.open_model import locate
 from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url
 from callblocks.models.openai.http_client import list_models
 from callblocks.models.openai.known_servers import SERVERS
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
 
 __all__ = (
     "HEAD_SECONDS",
@@ -153,6 +162,7 @@ def serve(
     """Serve until stopped; `told` gets the address once the gateway answers."""
     check_address(settings.host, operation)
     bound = bind(settings)
+    _allow_files(2 * operation.config.connections + _SPARE)
     app = GatewayApp(operation, wires, settings.app)
     server = GatewayServer(app, lambda: told(address_of(bound)))
     with bound, asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
@@ -177,23 +187,124 @@ MOST_HEADER_BYTES = 64 * 1024
 _MOST_UNREAD = 1024 * 1024
 
 
+# Connections above the limit that are told so; further ones are cut off.
+_SPARE = 100
+_REFUSED_SECONDS = 2.0
+# The shape of an error on the wires of OpenAI and Anthropic, both at once.
+_TOO_MANY = {
+    "type": "error",
+    "error": {
+        "type": "overloaded_error",
+        "message": "too many clients are connected to this gateway; try again in a moment",
+        "param": None,
+        "code": "too_many_connections",
+    },
+}
+
+
+async def _refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request of one client too many."""
+    content = encode_json(_TOO_MANY)
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(content)).encode()),
+        (b"retry-after", b"1"),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+def _allow_files(count: int) -> None:
+    """Allow this process to open so many files, as far as the system lets it."""
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most < count:
+        words = "this process may open %d files, too few for %d; lower `connections`"
+        _LOG.warning(words, most, count)
+
+
+# How long, and how much of, a body is taken that nobody reads any more.
+_LINGER_SECONDS = 2.0
+_MOST_LINGERED = 64 << 20
+
+
+class _LingeringTransport:
+    """A transport that closes politely in the middle of a request.
+
+    An answer that comes before the end of its request, as that a body is too large, is lost where
+    the connection is closed at once: the system resets one whose bytes were not read, and the
+    client is told of the reset alone. So this side ends first, and drops what still comes for a
+    while.
+    """
+
+    def __init__(self, transport: asyncio.Transport, protocol: LimitedHttp) -> None:
+        self._transport = transport
+        self._protocol = protocol
+        self.write = transport.write
+        self.is_lingering = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Return whether nothing may be written any more."""
+        return self.is_lingering or self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close, behind the rest of a request that has not come whole."""
+        if self.is_closing() or not self._protocol.is_in_body:
+            self._transport.close()
+            return
+        self.is_lingering = True
+        self._transport.resume_reading()
+        self._transport.write_eof()
+        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._transport.abort)
+
+
 class LimitedHttp(HttpToolsProtocol):
-    """One connection of HTTP as uvicorn reads it, with limits on the head of a request."""
+    """One connection of HTTP as uvicorn reads it, with limits on their number and on heads."""
 
     _head = 0
     _unread = 0
     _is_in_head = True
     _timer: asyncio.TimerHandle | None = None
+    _seconds: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
+        self._lingering = _LingeringTransport(transport, self)
+        super().connection_made(cast("asyncio.Transport", self._lingering))
+        app = self.config.app
+        above = len(self.connections) - app.most_connections if isinstance(app, GatewayApp) else 0
+        if above > _SPARE:
+            transport.abort()
+            return
+        if above > 0:
+            self.app = cast("ASGI3Application", _refuse_connection)
+            self._seconds = _REFUSED_SECONDS
         self._begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
         super().connection_lost(exc)
 
+    @property
+    def is_in_body(self) -> bool:
+        """Return whether a request has come without its end."""
+        return not self._is_in_head
+
     def data_received(self, data: bytes) -> None:
+        if self._lingering.is_lingering:
+            self._unread += len(data)
+            if self._unread > _MOST_LINGERED:
+                self.transport.abort()
+            return
         if self.transport.is_closing():
             return
         if self._is_in_head:
@@ -233,7 +344,8 @@ class LimitedHttp(HttpToolsProtocol):
 
     def _begin(self) -> None:
         if self._timer is None:
-            self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+            seconds = self._seconds or HEAD_SECONDS
+            self._timer = self.loop.call_later(seconds, self.transport.abort)
 
     def _end(self) -> None:
         if self._timer is not None:
@@ -254,8 +366,9 @@ def all_wires() -> dict[str, Wire]:
 
 
 _ANSWER_SECONDS = 1.0
-# Names of models that only make embeddings: nobody can talk with them.
-_NO_CHAT = ("embed", "bge-", "rerank", "minilm", "whisper")
+# Names of models that nobody can talk with; the first of them only make embeddings.
+_EMBED = ("embed", "bge-", "minilm")
+_NO_CHAT = (*_EMBED, "rerank", "whisper")
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -283,15 +396,12 @@ def discover(environment: Mapping[str, str] = os.environ) -> list[Found]:
 def config_of_found(found: Iterable[Found], config: GatewayConfig) -> GatewayConfig:
     """Return the config with every model that was found; the first one is the default.
 
-    Models for embeddings are left out.
+    Models that only make embeddings come last, and they alone are nothing to talk with.
     """
-    specs = [
-        f"{one.server}:{model}"
-        for one in found
-        for model in one.models
-        if not any(word in model.lower() for word in _NO_CHAT)
-    ]
-    return config_of_models(specs, config)
+    specs = [(model.lower(), f"{one.server}:{model}") for one in found for model in one.models]
+    chats = [spec for name, spec in specs if not any(word in name for word in _NO_CHAT)]
+    embeds = [spec for name, spec in specs if any(word in name for word in _EMBED)]
+    return config_of_models([*chats, *embeds] if chats else [], config)
 
 
 async def _ask_all(asked: Mapping[str, EndpointSettings]) -> list[Found]:

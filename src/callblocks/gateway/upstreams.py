@@ -23,10 +23,10 @@ from callblocks.core.specs import ToolSpec
 from callblocks.dialects import dialects
 from callblocks.gateway.exchange import GatewayRequest
 from callblocks.models.model import Model
-from callblocks.models.openai.known_servers import GrammarForm
+from callblocks.models.openai.known_servers import SERVERS, GrammarForm
 from callblocks.parsing.dialect import Dialect
 
-__all__ = ("Habits", "Hold", "ModelSettings", "Upstream", "hold_of")
+__all__ = ("Habits", "Hold", "ModelSettings", "Upstream", "hold_of", "takes_image_links")
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,14 +36,16 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     is not held. With `holds_prose` text is sent only when the reply ended without a call, for
     clients that take text before a call for the answer. `compact` teaches short signatures; `None`
     decides by the model's name. `grammars` says whether the server may be given grammars; `None` is
-    yes where it is known to take them. `remarks` adds what was mended to each reply, in a field
-    `callblocks`.
+    yes where it is known to take them. With `image_links` its server gets images by their address,
+    and fetches them; `None` is yes for the hosted ones that are known. `remarks` adds what was
+    mended to each reply, in a field `callblocks`.
     """
 
     retries: int = 2
     holds_prose: bool = False
     compact: bool | None = None
     grammars: bool | None = None
+    image_links: bool | None = None
     remarks: bool = False
     system: str = ""
 
@@ -66,6 +68,18 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     dialect: str = ""
     settings: ModelSettings = ModelSettings()
     habits: Habits = msgspec.field(default_factory=Habits)
+
+
+def takes_image_links(upstream: Upstream) -> bool:
+    """Return whether the server gets images by their address: as set, else where it is hosted.
+
+    One that runs on a machine of the gateway's owner would fetch from the inside of a network what
+    any client names.
+    """
+    if upstream.settings.image_links is not None:
+        return upstream.settings.image_links
+    server = SERVERS.get(getattr(upstream.model, "server", ""))
+    return server is not None and server.address.startswith("https:")
 
 
 # --- Demands ---

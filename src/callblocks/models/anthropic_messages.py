@@ -33,6 +33,7 @@ from callblocks.core.errors import ModelError
 from callblocks.core.json_values import plain
 from callblocks.core.specs import ToolSpec
 from callblocks.models.model import (
+    LinkedImage,
     Message,
     NativeDelta,
     Piece,
@@ -79,6 +80,11 @@ class MessagesEndpoint:
 
     def __repr__(self) -> str:
         return f"MessagesEndpoint({self._settings!r})"
+
+    @property
+    def server(self) -> str:
+        """Return the name of the known server behind the address; "" where it is not known."""
+        return self._settings.server
 
     @property
     def name(self) -> str:
@@ -178,6 +184,8 @@ def _content(message: Message) -> Iterator[dict[str, Any]]:
 
 def _part(part: Part) -> Iterator[dict[str, Any]]:
     match part:
+        case LinkedImage(url=url):
+            yield {"type": "image", "source": {"type": "url", "url": url}}
         case TextPart(text=text):
             # The API refuses a text of blanks alone.
             if text.strip():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 
-from callblocks.core.blocks import Part
+from callblocks.core.blocks import Part, TextPart
 from callblocks.core.calls import Call
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = (
     "MODEL_CODES",
     "NATIVE",
     "CallMode",
+    "LinkedImage",
     "Message",
     "Model",
     "NativeDelta",
@@ -99,6 +100,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     translate: Callable[[str], str] | None = None
     tools: tuple[ToolSpec, ...] = ()
     extra: dict[str, Any] = {}
+
+
+class LinkedImage(TextPart, frozen=True, tag="text"):
+    """An image by its address; a text with this address to every model that takes none."""
+
+    url: str = ""
 
 
 class Spoken(msgspec.Struct, frozen=True):

@@ -30,7 +30,7 @@ from callblocks.approvals.question import (
     Settled,
     show_call,
 )
-from callblocks.core.calls import Call
+from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.errors import ToolError
 from callblocks.core.outcomes import Failure
 from callblocks.core.specs import ToolSpec
@@ -39,7 +39,7 @@ from callblocks.guard.files.root import CALL_FILES, CallFiles, in_call
 from callblocks.guard.workers.threads import run_in_thread
 from callblocks.policy.policy import Decision, Policy
 from callblocks.policy.rules import ContainedTaint, Facts, gather, may_leave_by
-from callblocks.runtime.judgement import Judgement, TakenCall, Turn, take_call
+from callblocks.runtime.judgement import Judgement, TakenCall, Turn, checked_call, take_call
 from callblocks.tools.output import told
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Checked, Context, Precheck, Tool, running_as
@@ -550,15 +550,13 @@ def _carried(tool: Tool, facts: Facts) -> list[object]:
 #
 # Invariants
 # - Every step fails closed: a step that cannot say yes gives a failure with a code and words for
-# the
-#   model and the person.
-# - One checked input, made once by `take_call`, is judged, shown, approved and run. A call that
-#   stands for another tool is judged as that other tool.
+#   the model and the person.
+# - One checked input, made once by `take_call`, is recorded, judged, shown, approved and run. A
+#   call that stands for another tool is judged as that other tool.
 # - Paths are resolved once, inside `in_call`, and pinned. The tool later opens exactly what was
 #   judged.
 # - After a person answered, the call is judged again (`_changed`). Minutes may have passed, in
-# which
-#   a link was turned, a file edited or the turn tainted.
+#   which a link was turned, a file edited or the turn tainted.
 
 # Return the real path below the workspace, or `None` for a path that leaves it.
 Resolve: TypeAlias = Callable[[str], str | None]
@@ -580,13 +578,30 @@ class Gate:
         self._approving = approving
         self._resolve: Resolve = resolve or (lambda path: None)
         self._origins = origins
+        # The calls that were checked before they were judged, with the object that was checked: an
+        # equal id alone does not make it the same call.
+        self._checked: dict[str, tuple[Call, TakenCall]] = {}
+
+    def check(self, call: Call) -> CheckedCall | None:
+        """Return a call as its tool gets it, to record it; `None` if it cannot run.
+
+        `weigh` judges the same input once, so what is recorded is what runs. A call that does not
+        fit is checked again when it is judged, for the words of its failure.
+        """
+        taken = take_call(call, self.registry)
+        if isinstance(taken, Failure):
+            return None
+        self._checked[call.id] = call, taken
+        return checked_call(taken)
 
     def weigh(self, call: Call, turn: Turn) -> Judgement | Failure:
         """Judge a call by the policy; nobody is asked and no approval is used up."""
         return self._weigh(call, turn, "")
 
     def _weigh(self, call: Call, turn: Turn, through: str) -> Judgement | Failure:
-        taken = take_call(call, self.registry, through)
+        before, taken = self._checked.pop(call.id, (None, None))
+        if taken is None or before is not call or through:
+            taken = take_call(call, self.registry, through)
         if isinstance(taken, Failure):
             return taken
         return self._judge(taken, turn)

@@ -30,6 +30,7 @@ __all__ = (
     "TakenCall",
     "Turn",
     "check_call",
+    "checked_call",
     "quoting_hint",
     "take_call",
     "unbound",
@@ -137,8 +138,11 @@ def take_call(call: Call, registry: Registry, through: str = "") -> TakenCall | 
 def check_call(call: Call, registry: Registry) -> CheckedCall | None:
     """Return a call as its tool would get it; `None` for one that cannot run."""
     taken = take_call(call, registry)
-    if isinstance(taken, Failure):
-        return None
+    return None if isinstance(taken, Failure) else checked_call(taken)
+
+
+def checked_call(taken: TakenCall) -> CheckedCall:
+    """Return the values of a checked call that a timeline records."""
     given = taken.denoted.input
     return CheckedCall(name=taken.tool.name, input=given, result=taken.tool.traits.result)
 

@@ -54,7 +54,6 @@ from callblocks.runtime.judgement import (
     Judgement,
     Listener,
     Turn,
-    check_call,
 )
 from callblocks.tools.output import (
     safe_failure,
@@ -550,7 +549,7 @@ class Runtime:
 
     def check(self, call: Call) -> CheckedCall | None:
         """Return a call as its tool gets it, to record it; `None` if it cannot run."""
-        return check_call(call, self.registry)
+        return self.gate.check(call)
 
     async def run(
         self,

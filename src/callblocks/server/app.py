@@ -36,6 +36,7 @@ from callblocks.server.approval_routes import (
     answer_approval,
     list_approvals,
 )
+from callblocks.server.chats.agui_routes import RunBody, post_run
 from callblocks.server.chats.chat_routes import (
     ChatBody,
     ChatList,
@@ -77,6 +78,7 @@ from callblocks.server.info_routes import (
     show_metrics,
     show_tool,
 )
+from callblocks.server.mcp_routes import McpList, SwitchBody, list_mcp, switch_mcp
 from callblocks.server.openapi import Endpoint, openapi_document
 from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
 from callblocks.server.service import MakeChats, Service
@@ -340,6 +342,14 @@ ENDPOINTS = (
         headers=(VERSION_HEADER,),
     ),
     Endpoint(
+        method="POST",
+        path="/agui",
+        handler=post_run,
+        body=RunBody,
+        gives=_STREAM,
+        faults=(*_BODY, *_STORED, *_TURN),
+    ),
+    Endpoint(
         method="GET",
         path="/api/chats",
         handler=list_chats,
@@ -380,6 +390,15 @@ ENDPOINTS = (
         body=Nothing,
         gives=Resumed,
         faults=(*_BODY, *_STORED, "turn_running", "nothing_to_resume", "shutting_down"),
+    ),
+    Endpoint(method="GET", path="/api/mcp", handler=list_mcp, gives=McpList),
+    Endpoint(
+        method="POST",
+        path="/api/mcp/{name}",
+        handler=switch_mcp,
+        body=SwitchBody,
+        gives=McpList,
+        faults=(*_BODY, "not_found"),
     ),
     Endpoint(
         method="GET",

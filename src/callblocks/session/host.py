@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self, TypeAlias
@@ -54,6 +54,7 @@ from callblocks.toolkits.office.open_office import OFFICE_TOOLS, has_office
 from callblocks.toolkits.standard import standard_tools
 from callblocks.toolkits.turn_files import FolderFiles
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Tool
 
 __all__ = ("Host", "HostParts", "HostSettings", "OpenParts", "open_parts")
 
@@ -218,12 +219,13 @@ class Host:
         """Return the sessions in which a turn runs."""
         return [session for session, _ in self._sessions.values() if session.is_running]
 
-    def renew_tools(self) -> None:
+    def renew_tools(self, mcp: Iterable[Tool] | None = None) -> None:
         """Look again which tools there are; sessions that are idle know them from their next turn.
 
-        A session that runs keeps its tools until it is opened anew.
+        A session that runs keeps its tools until it is opened anew. `mcp` are those of the MCP
+        servers, where somebody asked for them already.
         """
-        self.registry = _known_tools(self.settings, self.root)
+        self.registry = _known_tools(self.settings, self.root, mcp)
         idle = [name for name, (session, _) in self._sessions.items() if _is_idle(session)]
         for name in idle:
             self._sessions.pop(name)[1].close()
@@ -329,10 +331,11 @@ def _is_idle(session: Session) -> bool:
     return not session.is_running and not session.is_held
 
 
-def _known_tools(settings: HostSettings, root: Root) -> Registry:
+def _known_tools(settings: HostSettings, root: Root, mcp: Iterable[Tool] | None = None) -> Registry:
     given = settings.tools or Registry()
     if settings.mcp is not None:
-        given |= Registry(settings.mcp.tools()).without(given.names)
+        offered = settings.mcp.tools() if mcp is None else mcp
+        given |= Registry(offered).without(given.names)
     pages = settings.state / PAGES
     standard = standard_tools(root, office=settings.office, pages=pages).without(given.names)
     if settings.only:

@@ -28,7 +28,7 @@ from callblocks.models.model import (
     ToolsUnheard,
     Usage,
 )
-from callblocks.runtime.judgement import Turn, check_call
+from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import Runtime
 from callblocks.session.event_gate import ANSWERED, Ending, Telling
 from callblocks.session.model_choice import SessionSettings
@@ -38,7 +38,6 @@ from callblocks.session.speaker import Exchange, Speaker
 from callblocks.session.taint import taint_meta
 from callblocks.timeline.codec.outcome_blocks import with_files
 from callblocks.timeline.recorder import CallRecord, Recorder
-from callblocks.tools.registry import Registry
 from callblocks.views.model_view.neutral import signed
 
 __all__ = (
@@ -72,10 +71,10 @@ class TurnWriting:
         recorder: Recorder,
         turn: str,
         tell: Callable[[TurnEvent], None],
-        tools: Registry,
+        check: Callable[[Call], CheckedCall | None],
         model: str = "",
     ) -> None:
-        self._tools = tools
+        self._check = check
         self._model = model
         self._recorder = recorder
         self._id = turn
@@ -153,9 +152,6 @@ class TurnWriting:
             outcome=written.outcome() if written.carried else None,
             meta=meta,
         )
-
-    def _check(self, call: Call) -> CheckedCall | None:
-        return check_call(call, self._tools)
 
 
 def _notices(reply: Reply) -> list[Notice]:

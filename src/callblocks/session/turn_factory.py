@@ -113,12 +113,13 @@ class TurnFactory:
         )
         views = partial(self._view, offered.model, tools)
         talk = Talk(recorder.timeline, views, speaker.spoken, turn, before)
+        runtime = self._runtime(tools, tell, turn, key)
         return TurnRun(
             Turn(key, tainted=tainted, user=self.user),
             talk,
             speaker,
-            self._runtime(tools, tell, turn, key),
-            TurnWriting(recorder, turn, tell, tools, offered.model.name),
+            runtime,
+            TurnWriting(recorder, turn, tell, runtime.check, offered.model.name),
             settings,
             tell,
             self.desk.budgets and self.desk.budgets.streams,

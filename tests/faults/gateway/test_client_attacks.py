@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from callblocks.gateway import server
+from callblocks.gateway.application import AppSettings
 from callblocks.gateway.config import parse_gateway, read_gateway
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.server import all_wires
@@ -176,6 +177,21 @@ def test_a_head_that_never_comes_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> 
                 one.settimeout(30)
                 one.sendall(start)
                 assert _is_cut_off(one)
+
+
+def test_a_body_that_is_too_large_is_told_so_behind_all_of_it() -> None:
+    head = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 8000000\r\n\r\n"
+    with (
+        running_gateway(settings=AppSettings(max_body=1000)) as gateway,
+        socket.create_connection(("127.0.0.1", gateway.port)) as one,
+    ):
+        one.settimeout(30)
+        one.sendall(head)
+        # The answer is there before the body, which is sent nevertheless.
+        assert one.recv(12) == b"HTTP/1.1 413"
+        one.sendall(b" " * 8_000_000)
+        answer = b"".join(iter(lambda: one.recv(65536), b""))
+    assert answer.endswith(b"}}")
 
 
 def test_headers_without_end_are_cut_off() -> None:

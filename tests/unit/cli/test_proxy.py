@@ -18,7 +18,7 @@ import pytest
 from callblocks.gateway import server
 from callblocks.gateway.config import GatewayConfig
 from callblocks.gateway.explanation import playground_link, wire_of_body
-from callblocks.gateway.server import config_of_found, discover, ready_lines
+from callblocks.gateway.server import Found, config_of_found, discover, ready_lines
 from support.command import run
 from support.model_server import ModelServer
 
@@ -61,10 +61,12 @@ def test_what_runs_on_this_machine_is_found(servers: ModelServer) -> None:
     assert (found.server, found.models) == ("ollama", ("qwen3", "nomic-embed-text"))
 
 
-def test_models_for_embeddings_are_not_offered(servers: ModelServer) -> None:
+def test_models_for_embeddings_are_no_default(servers: ModelServer) -> None:
     config = config_of_found(discover(), GatewayConfig())
-    assert list(config.models) == ["ollama:qwen3"]
+    assert list(config.models) == ["ollama:qwen3", "ollama:nomic-embed-text"]
     assert config.default == "ollama:qwen3"
+    alone = [Found("ollama", "", "", ("nomic-embed-text", "bge-rerank"))]
+    assert not config_of_found(alone, GatewayConfig()).models
 
 
 def test_where_nothing_runs_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

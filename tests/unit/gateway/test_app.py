@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 from collections.abc import AsyncGenerator
+from contextlib import ExitStack, suppress
 from logging import INFO
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from callblocks.core.errors import CallerError
+from callblocks.gateway import server as server_module
 from callblocks.gateway.application import AppSettings, GatewayApp
 from callblocks.gateway.config import (
     GatewayConfig,
@@ -298,6 +301,52 @@ def test_plain_completions_are_passed_on() -> None:
     assert refused.status_code == 400
 
 
+def test_embeddings_are_passed_on_and_come_from_no_other_model() -> None:
+    body = {"model": "test", "input": ["a", "b"], "encoding_format": "base64"}
+    vectors = b'{"object": "list", "data": [], "usage": {"prompt_tokens": 2}}'
+    with ModelServer() as server, running_gateway((f"{server.url}#test",)) as gateway:
+        server.answer(vectors, kind="application/json")
+        answer = gateway.client.post("/v1/embeddings", json=body)
+        other = gateway.client.post("/v1/embeddings", json={**body, "model": "text-embedding-3"})
+        (asked,) = server.requests
+    assert (asked.path, asked.body) == ("/v1/embeddings", body)
+    assert answer.content == vectors
+    assert other.status_code == 404
+    assert "model_not_found" in other.text
+
+
+def test_one_client_too_many_is_told_so_and_far_too_many_are_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, "_SPARE", 2)
+    monkeypatch.setattr(server_module, "_REFUSED_SECONDS", 60)
+    operation = _operation('connections = 2\n[models.m]\naddress = "scripted"\n')
+    place = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with running_gateway(operation=operation) as gateway, ExitStack() as stack:
+        clients: list[socket.socket] = []
+        for _ in range(4):
+            clients.append(
+                stack.enter_context(socket.create_connection(("127.0.0.1", gateway.port)))
+            )
+            clients[-1].settimeout(30)
+            clients[-1].sendall(place)
+            clients[-1].recv(9)
+        statuses = [one.recv(3) for one in clients]
+        refused = clients[2].recv(4096)
+        # Those that were told are gone; with two more that say nothing there is no place.
+        until(lambda: gateway.connections() == 2)
+        for _ in range(2):
+            stack.enter_context(socket.create_connection(("127.0.0.1", gateway.port)))
+        until(lambda: gateway.connections() == 4)
+        last = stack.enter_context(socket.create_connection(("127.0.0.1", gateway.port)))
+        last.settimeout(30)
+        with suppress(ConnectionResetError):
+            assert last.recv(1) == b""
+    assert statuses == [b"200", b"200", b"503", b"503"]
+    assert b"too_many_connections" in refused
+    assert b"retry-after: 1" in refused
+
+
 def test_the_config_is_read_again_when_it_changed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -362,7 +411,7 @@ def test_the_log_leaves_out_what_monitoring_asks(
 
 
 def test_a_path_that_is_not_there_is_no_missing_model(gateway: RunningGateway) -> None:
-    answer = gateway.client.post("/v1/embeddings", json={})
+    answer = gateway.client.post("/v1/images", json={})
     assert answer.status_code == 404
     assert "model_not_found" not in answer.text
 

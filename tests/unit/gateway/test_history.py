@@ -10,13 +10,13 @@ import pytest
 from callblocks import ToolSpec
 from callblocks.core.blocks import ESCAPE, text_of
 from callblocks.gateway.history import SizedCache, prompt_of
-from callblocks.gateway.upstreams import Upstream
+from callblocks.gateway.upstreams import ModelSettings, Upstream
 from callblocks.gateway.wires.chat import ChatWire
 from callblocks.gateway.wires.messages import MessagesWire
 from callblocks.gateway.wires.ollama import OllamaWire
 from callblocks.gateway.wires.responses import ResponsesWire
 from callblocks.gateway.wires.responses_writer import ItemStore
-from callblocks.models.model import Piece, Request, UsedMode
+from callblocks.models.model import LinkedImage, Piece, Request, UsedMode
 from callblocks.models.native_names import NativeNames
 
 FORGED = (
@@ -52,6 +52,7 @@ class Named:
 
     writes_results = False
     name = "told-7b"
+    server = ""
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         return
@@ -142,3 +143,34 @@ def test_many_tools_whose_names_are_one_natively_keep_apart() -> None:
     names = NativeNames(specs)
     assert len({one.name for one in names.specs}) == len(specs)
     assert names.own(names.specs[-1].name) == specs[-1].name
+
+
+LINK = "https://example.com/a.png"
+
+
+@pytest.mark.parametrize(
+    ("server", "image_links", "is_link"),
+    [
+        ("", None, False),
+        ("", True, True),
+        ("vllm", None, False),
+        ("openai", None, True),
+        ("anthropic", None, True),
+        ("openai", False, False),
+    ],
+)
+@pytest.mark.parametrize("mode", ["text", "mixed"])
+def test_a_linked_image_goes_to_servers_that_may_fetch_it(
+    server: str, image_links: bool | None, is_link: bool, mode: UsedMode
+) -> None:
+    model = Named()
+    model.server = server
+    image = {"type": "image_url", "image_url": {"url": LINK}}
+    content = [{"type": "text", "text": "What is it?"}, image]
+    body = {"model": "m", "messages": [{"role": "user", "content": content}]}
+    request = WIRES["chat"].read({**body, "tools": TOOLS["chat"]}, {})
+    settings = ModelSettings(image_links=image_links)
+    prompt = prompt_of(request, Upstream(name="m", model=model, settings=settings), mode)
+    parts = prompt.request.messages[-1].parts
+    assert f"<image url={LINK}>" in text_of(list(parts))
+    assert any(isinstance(part, LinkedImage) for part in parts) is is_link

@@ -10,6 +10,7 @@ import pytest
 from callblocks.core.blocks import DocumentPart, ImagePart, TextPart
 from callblocks.core.errors import CallerError
 from callblocks.models.model import (
+    LinkedImage,
     Message,
     NativeDelta,
     Piece,
@@ -20,7 +21,7 @@ from callblocks.models.model import (
     Usage,
 )
 from callblocks.models.openai.endpoint import EndpointSettings
-from callblocks.models.openai.endpoints import ChatEndpoint
+from callblocks.models.openai.endpoints import ChatEndpoint, chat_message
 from support.model_replies import HELLO, message, pieces_of, reply_of, spoken
 from support.model_server import (
     DONE,
@@ -120,6 +121,14 @@ def test_images_and_documents_of_a_person_are_sent_as_data() -> None:
             "file": {"filename": "document.pdf", "file_data": "data:application/pdf;base64,JVBE"},
         },
     ]
+
+
+def test_a_linked_image_is_sent_by_its_address() -> None:
+    link = LinkedImage("<image url=https://a.example/b.png>", url="https://a.example/b.png")
+    sent = chat_message(Message("user", (TextPart("Look:\n"), link)))
+    image = {"type": "image_url", "image_url": {"url": link.url}}
+    assert sent["content"] == [{"type": "text", "text": "Look:\n"}, image]
+    assert chat_message(Message("assistant", (link,)))["content"] == link.text
 
 
 def test_a_model_s_own_message_has_a_line_for_an_image() -> None:

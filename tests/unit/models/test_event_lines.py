@@ -47,6 +47,11 @@ def cut(stream: bytes, places: list[int]) -> list[bytes]:
 @example(b"data: a\r\n\r\ndata: b\r\n\r\n", False, [8, 9, 10, 11], 999)
 @example(b"\xef\xbb\xbfdata: a\n\n", False, [1, 2], 999)
 @example(b"data: a\n\ndata: " + b"x" * 60 + b"\n\ndata: b\n\n", False, [3], 50)
+# Pieces that are one event each, behind what makes them a part of another one.
+@example(b"data: a\n\ndata: \n\ndata: b\n\n", False, [9, 17], 999)
+@example(b"event: error\ndata: a\n\ndata: b\n\n", False, [13, 22], 999)
+@example(b"data: x\ndata: a\n\ndata: b\n\n", False, [8, 17], 999)
+@example(b": x\rdata: a\n\ndata: b\n\n", False, [4, 13], 999)
 def test_cuts_do_not_matter(stream: bytes, half: bool, places: list[int], limit: int) -> None:
     stream = stream[: len(stream) // 2] if half else stream
     whole = read(stream, limit=limit)

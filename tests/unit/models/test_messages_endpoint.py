@@ -13,6 +13,7 @@ from callblocks.core.errors import CallerError, ModelError
 from callblocks.core.specs import ToolSpec
 from callblocks.models.anthropic_messages import MessagesEndpoint
 from callblocks.models.model import (
+    LinkedImage,
     Message,
     NativeDelta,
     Piece,
@@ -133,6 +134,14 @@ def test_a_server_that_does_not_stream_gives_the_same(server: ModelServer) -> No
         Usage(3, 2),
         Stopped("length"),
     ]
+
+
+def test_a_linked_image_is_sent_by_its_address(server: ModelServer) -> None:
+    server.answer(*_events(START, *_end()))
+    link = LinkedImage("<image url=https://a.example/b.png>", url="https://a.example/b.png")
+    _ask(server, Message("user", (link,)))
+    (message,) = server.requests[0].body["messages"]
+    assert message["content"] == [{"type": "image", "source": {"type": "url", "url": link.url}}]
 
 
 def test_a_history_becomes_blocks_and_alternates(server: ModelServer) -> None:

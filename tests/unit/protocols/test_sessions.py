@@ -18,6 +18,7 @@ from callblocks.policy.policy import Policy
 from callblocks.protocols.mcp.server_link import McpServers
 from callblocks.protocols.mcp.servers import write_servers
 from support.approvers import Person
+from support.chat_server import served_host
 from support.mcp_servers import entry_of
 from support.scripted_sessions import Replies, blocks_of, of_type, run_turn, some_host, write
 
@@ -67,6 +68,22 @@ def test_a_switched_off_tool_is_gone_with_the_next_turn(tmp_path: Path) -> None:
         host.renew_tools()
         assert "hostile.say" not in host.registry
         assert [report.state for report in servers.reports()] == ["off"]
+    servers.close()
+
+
+def test_the_page_lists_servers_and_switches_their_tools(tmp_path: Path) -> None:
+    servers = McpServers([entry_of("claims")], tmp_path / "state")
+    with served_host(lambda: some_host(tmp_path, Replies(), mcp=servers)) as served:
+        get, post = served.client.get, served.client.post
+        (shown,) = get("/api/mcp").json()["servers"]
+        assert (shown["name"], shown["tools"][0]["name"]) == ("hostile", "hostile.say")
+        assert "hostile.say" in get("/api/tools").text
+        assert post("/api/mcp/hostile.say", json={"on": False}).status_code == 200
+        assert "hostile.say" not in get("/api/tools").text
+        assert get("/api/mcp").json()["servers"][0]["tools"][0]["state"] == "off"
+        assert post("/api/mcp/hostile.say", json={"on": True}).status_code == 200
+        assert "hostile.say" in get("/api/tools").text
+        assert post("/api/mcp/no.such", json={"on": True}).status_code == 404
     servers.close()
 
 

@@ -224,3 +224,31 @@ def test_a_path_that_was_no_list_is_denied_like_one_that_was() -> None:
         failure = refused(door, call("ask", method="GET", labels=labels))
         assert failure
         assert failure.code == "policy_denied"
+
+
+def test_a_call_that_was_checked_to_be_recorded_is_judged_as_it_was_checked() -> None:
+    inputs: list[dict[str, object]] = []
+
+    def check(given: dict[str, object]) -> Checked:
+        inputs.append(given)
+        return Checked(input=given, values=given)
+
+    counted = Tool(spec=ToolSpec("act"), check=check, function=lambda **_: None)
+    door = Gate(Registry([counted]), ALLOW_ALL, Approving())
+    one, other = Call(id="1", name="act", input={"n": 1}), Call(id="1", name="act", input={"n": 2})
+    recorded = door.check(one)
+    assert recorded is not None
+    assert weighed(door, one).checked == recorded
+    assert inputs == [{"n": 1}]
+    # Judged a second time, and another call with that id: both are checked anew.
+    assert weighed(door, one).checked == recorded
+    door.check(one)
+    assert weighed(door, other).checked.input == {"n": 2}
+    assert inputs == [{"n": 1}, {"n": 1}, {"n": 1}, {"n": 2}]
+
+
+def test_a_call_that_cannot_run_is_recorded_unchecked() -> None:
+    door = gate(ALLOW_ALL)
+    one = Call(id="1", name="unknown")
+    assert door.check(one) is None
+    assert isinstance(door.weigh(one, Turn()), Failure)

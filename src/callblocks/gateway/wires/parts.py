@@ -10,8 +10,10 @@ an integer of more than 4300 digits is a fault. A lone surrogate becomes U+FFFD:
 JavaScript that shorten a text between the halves of an emoji send such bodies, and would send them
 again with each turn.
 
-An `ImagePart` holds the bytes of an image, so a data URL becomes one and an address on the network
-stays a text, `<image url=…>`: the gateway fetches nothing that a client names.
+An `ImagePart` holds the bytes of an image, so a data URL becomes one. An address on the network is
+a `LinkedImage`, which models get as a text, `<image url=…>`, unless their server may fetch images
+(`image_links`): the gateway fetches nothing that a client names. An address that the network guard
+refuses by its text is a text for every model.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ from msgspec.structs import replace
 
 from callblocks.core.blocks import DocumentPart, ImagePart, Part, TextPart
 from callblocks.core.calls import Call
-from callblocks.core.errors import CallerError
+from callblocks.core.errors import CallerError, ToolError
 from callblocks.core.json_values import whole
 from callblocks.core.specs import ToolSpec, read_entry
 from callblocks.core.text import brief
 from callblocks.gateway.exchange import ANY_TOOL, Demand, GatewayFault, GatewayRequest, ToolChoice
-from callblocks.models.model import Message
+from callblocks.models.model import LinkedImage, Message
 from callblocks.parsing.values.strict_json import read_json
 from callblocks.parsing.values.tolerant_json import Tolerant, Unrepairable
 
@@ -257,7 +259,20 @@ def media_of(url: str, path: str) -> Part:
         return media_of_base64(data[1] or "image/png", url[data.end() :], path)
     if url[:5].lower() == "data:":
         raise bad_field(path, "a data URL must be base64")
-    return TextPart(f"<image url={url:.2000}>")
+    text = f"<image url={url:.2000}>"
+    return LinkedImage(text, url=url) if _is_public(url) else TextPart(text)
+
+
+def _is_public(url: str) -> bool:
+    """Return whether a URL leads to no place inside a network, by its text alone."""
+    # It costs 40 ms, and few requests link to an image.
+    from callblocks.guard.net.client import Client
+
+    try:
+        Client().check(url)
+    except ToolError:
+        return False
+    return True
 
 
 def media_of_base64(mime: str, data: str, path: str) -> Part:

@@ -28,6 +28,7 @@ from callblocks.core.calls import Call
 from callblocks.core.errors import ModelError
 from callblocks.core.specs import ToolSpec
 from callblocks.models.model import (
+    LinkedImage,
     Message,
     NativeDelta,
     Piece,
@@ -73,7 +74,9 @@ _MADE = "tc_"
 def chat_message(message: Message, reasoning_field: str = "") -> dict[str, Any]:
     """Return one message, with the reasoning behind its calls under `reasoning_field`, if named."""
     # A plain string wherever possible: many small servers reject a list of parts.
-    only_text = all(isinstance(part, TextPart) for part in message.parts)
+    only_text = all(
+        isinstance(part, TextPart) and not isinstance(part, LinkedImage) for part in message.parts
+    )
     if only_text or message.role != "user":
         sent: dict[str, Any] = {"role": message.role, "content": text_of(list(message.parts))}
         if message.role == "tool":
@@ -105,6 +108,8 @@ def _wire_id(id: str) -> str:
 
 def _part(part: Part) -> dict[str, Any]:
     match part:
+        case LinkedImage(url=url):
+            return {"type": "image_url", "image_url": {"url": url}}
         case TextPart(text=text):
             return {"type": "text", "text": text}
         case ImagePart():

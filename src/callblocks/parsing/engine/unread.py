@@ -63,6 +63,7 @@ _SHORT = 3
 # Shorter names are not looked for with a misspelling.
 _LEAST_MISSPELT = 4
 
+_WIDE_BRACKETS = str.maketrans("\uff1c\uff1e", "<>")
 # Markup that hardly anything but a call has: `<|call|>`, `</tool_call>`, `[TOOL_CALLS]`, `🛠️[`.
 _TOKEN = re.compile(
     r"""<\|[^\s<>|]{1,60}\|?>?|[^\s<>|]{1,60}\|>|</?｜[^<>\n]{1,60}>|[^\s<>｜]{1,60}｜>
@@ -86,7 +87,7 @@ _TOOL_FENCE = re.compile(
     r"(?:^|\n) {0,3}(?:\S?[`~]{2,6}\S??|[`~]{1,5}\S[`~]{1,5})[ \t]{0,9}(tool|\w{3,5}\b)",
     re.IGNORECASE,
 )
-_CODE_TAG = re.compile(r"</?code>")
+_CODE_TAG = re.compile(r"</?[ ]?code[ ]?>", re.IGNORECASE)
 # Quoted code inside of one line: one or two backticks, or an HTML tag for code.
 _CODE_SPAN = re.compile(
     r"(?<!`)(`{1,2})(?!`)[^\n]{1,400}?(?<!`)\1(?!`)"
@@ -138,6 +139,7 @@ _FENCE_OF_CALLS = re.compile(
     r"|[^\n]{0,200}(?:\n\s{0,9}(?:[\w.=-]{1,60}(?:>|\r?\n\{)|(?:\w\s{0,40})?[\[{<🛠✂\ufe0f\"])|\{\"))"
     r"|\s{0,9}(?:`{3,}|~{3,})[^\n]{0,200}\n(?:[\w.]{1,100}\([^\n]*(?:\n+|\Z))+(?:\S?``|\S?~~|`\S`|~\S~|\Z)"
     r"|\s{0,9}(?:`{3,}|~{3,})[^\n]{0,200}\n[\w.]{1,100}\([^\n]*(?:```|~~~)"
+    r"|\s{0,9}(`{3,}|~{3,})[^\n`~]{0,200}\n {0,3}\1[^\n]{0,9}(?i:tool)"
 )
 _NEXT_FENCE = re.compile(r"^ {0,3}(?:```|~~~)\w", re.MULTILINE)
 _LINE = r"(?:^|\n)[ ]{0,3}"
@@ -198,13 +200,14 @@ _WITNESSES = tuple(
         (2, rf"{_LINE}@[ ]{{0,3}}", ""),
         (2, "", r"[^\n]{0,80}:\s{0,9}\{"),
         # Action: NAME
-        (3, rf"{_LINE}\*{{0,2}}Action:\*{{0,2}}[ \t]{{0,9}}`?", ""),
-        (3, "", r"`?\s{0,9}\*{0,2}Action Input:"),
+        (3, rf"{_LINE}[> ]{{0,9}}\*{{0,2}}Action:\*{{0,2}}[ \t]{{0,9}}`?", ""),
+        (3, "", r"`?[\s>]{0,9}\*{0,2}Action Input:"),
         # to=functions.NAME
         (2, r"functions\.(?:\w{1,30}[.:/])?", ""),
         (3, r"\bto=\S{0,12}", ""),
         # ```tool NAME, ``NAME, NAME alone on its line
         (4, r"(?i:(?:```|~~~)[^\n]{0,9}\btool[ \t]{1,9})", ""),
+        (4, rf"{_LINE}`tool[ \t]{{1,9}}", r"[^`\n]{0,80}\n"),
         (4, rf"{_LINE}(?!```|~~~)(?:\S?(?:``|~~)|`\S`|~\S~)\w?", r"[^`~\n]{0,80}\n"),
         (4, rf"{_LINE}(?:```|~~~)", r"\w?[ \t]{0,9}(?:```|~~~)[ \t]{0,9}(?:\r?\n|\Z)"),
         # 🔧 **Tool Call:** `NAME`
@@ -229,7 +232,7 @@ _INFO = re.compile(r"((?:[\w-][^\n`]{1,200})?)[^\n`]{0,200}\n")
 # Characters beside a misspelt name; without any of them a text has no misspelt call.
 _MARK = re.compile(r"[<=\[\"'>\]@(:]|\n\s{0,9}\{")
 # Words in places where a call has its name, which may be misspelt there.
-_FENCE_RUN = re.compile(r"``|~~|`.`|~.~")
+_FENCE_RUN = re.compile(r"``|~~|`.`|~.~|\A {0,3}`tool\s")
 _PLACE = re.compile(r"[<=\[\"'>\]@\n:/.][ \"'*`]{0,4}([\w-]{3,100})")
 _FIRST_WORD = re.compile(r"([\w-]{3,100})")
 # A word among words, and one that more of a sentence follows, which a label may stand before.
@@ -389,13 +392,23 @@ def find_unread(
         may_be_calls = is_open or _may_be_calls(stretch.text, in_fences=fences)
         if stretch.fenced and not belongs and not may_be_calls:
             continue
-        places = names.find(stretch.text)
+        shown = stretch._replace(text=_with_brackets(stretch.text, escaped=not quotes))
+        places = names.find(shown.text)
         if places:
-            scene = _Scene(stretch, log, tools, quotes_lines=quotes)
+            scene = _Scene(shown, log, tools, quotes_lines=quotes)
             for name, (start, end) in scene.unread(places, enough):
                 last = stretch.start + end
                 if not log.is_reported(stretch.start + start):
                     yield Unread(name, (stretch.start + start, last))
+
+
+def _with_brackets(text: str, *, escaped: bool) -> str:
+    """Return a text of the same length with `<` for full-width brackets, and for HTML's `&lt;`.
+
+    Where dialects are guessed, text with `&lt;` is about markup.
+    """
+    text = text.translate(_WIDE_BRACKETS)
+    return text.replace("&lt;", "   <").replace("&gt;", ">   ") if escaped else text
 
 
 def _may_be_calls(fence: str, *, in_fences: bool) -> bool:

@@ -26,7 +26,7 @@ from callblocks.gateway.wires.ollama import OllamaWire, show, tags
 from callblocks.gateway.wires.reply_items import ListedModel, list_models
 from callblocks.gateway.wires.responses import ResponsesWire
 from callblocks.gateway.wires.responses_writer import ItemStore
-from callblocks.models.model import Message
+from callblocks.models.model import LinkedImage, Message
 from support.gateway_replies import HEAD, Called, Finished, Said, events
 
 CHAT, RESPONSES, ANTHROPIC, OLLAMA = ChatWire(), ResponsesWire(), MessagesWire(), OllamaWire()
@@ -236,10 +236,14 @@ def test_images_come_as_data_urls_and_addresses() -> None:
         {"type": "image_url", "image_url": "https://example.com/a.png"},
         {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PIXEL}"}},
         {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
+        {"type": "image_url", "image_url": "http://169.254.169.254/latest"},
     ]
     parts = chat({"role": "user", "content": content}).messages[0].parts
     assert parts[0] == ImagePart("image/png", PIXEL)
-    assert parts[1] == TextPart("<image url=https://example.com/a.png>")
+    link = "https://example.com/a.png"
+    assert parts[1] == LinkedImage(f"<image url={link}>", url=link)
+    # No server may be sent to a place inside a network.
+    assert parts[4] == TextPart("<image url=http://169.254.169.254/latest>")
     assert parts[2] == DocumentPart("application/pdf", PIXEL)
     assert parts[3] == TextPart("<input_audio: this model cannot take it>")
 
