@@ -25,7 +25,7 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.toolkits.documents import write_document as apart
 from callblocks.toolkits.documents.document_tools import rendering_tools
-from callblocks.toolkits.documents.render_protocol import Job
+from callblocks.toolkits.documents.render_protocol import RenderJob
 from callblocks.toolkits.documents.write_document import FolderPlace, TurnPlace, render_apart
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
@@ -226,12 +226,12 @@ def test_the_process_reaches_nobody_and_starts_nothing(session: Session) -> None
     assert [notice.code for notice in outcome.notices] == ["image_not_fetched"]
 
 
-def job(content: str) -> Job:
-    return Job(kind="pdf", name="a", content=content, format="html")
+def job(content: str) -> RenderJob:
+    return RenderJob(kind="pdf", name="a", content=content, format="html")
 
 
-def with_picture() -> Job:
-    return Job(kind="docx", name="a", content="![a](a.png)")
+def with_picture() -> RenderJob:
+    return RenderJob(kind="docx", name="a", content="![a](a.png)")
 
 
 def test_a_document_that_takes_too_long_is_ended_and_leaves_nothing(

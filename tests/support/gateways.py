@@ -15,8 +15,9 @@ import httpx2
 from callblocks.gateway.application import AppSettings, GatewayApp
 from callblocks.gateway.config import GatewayConfig, config_of_models
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.server import GatewayServer, ServeSettings, bind
+from callblocks.gateway.server import GatewayServer
 from callblocks.gateway.wires.reply_items import Wire
+from callblocks.guard.net.listen import listen_at
 from support.plain_wire import plain_wires
 
 __all__ = ("RunningGateway", "asking", "events_of", "running_gateway", "sent_events", "until")
@@ -73,7 +74,7 @@ def running_gateway(
     config = config_of_models(specs, GatewayConfig()) if operation is None else None
     own = operation or Operation(lambda: config or GatewayConfig())
     app = GatewayApp(own, wires or plain_wires(), settings)
-    bound, ready = bind(ServeSettings(port=0)), threading.Event()
+    bound, ready = listen_at("127.0.0.1", 0), threading.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def run() -> None:

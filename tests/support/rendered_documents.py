@@ -11,10 +11,10 @@ from callblocks.toolkits.documents.render_protocol import (
     Failed,
     Given,
     Heard,
-    Job,
     Kind,
     Made,
     Outside,
+    RenderJob,
     RenderProgress,
     Told,
     Wanted,
@@ -48,7 +48,7 @@ class Desk:
         return failed.code
 
     def ask(self, kind: Kind, content: str, **fields: Any) -> Made | Failed:
-        job = Job(kind=kind, name="report", content=content, sources=SOURCES, **fields)
+        job = RenderJob(kind=kind, name="report", content=content, sources=SOURCES, **fields)
         with warnings.catch_warnings():
             # In its process nobody hears what libraries say to those who write them.
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -22,7 +22,6 @@ that is this machine.
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
 import logging
 import os
@@ -49,6 +48,7 @@ from callblocks.gateway.wires.messages import MessagesWire
 from callblocks.gateway.wires.ollama import OllamaWire
 from callblocks.gateway.wires.reply_items import Wire
 from callblocks.gateway.wires.responses import ResponsesWire
+from callblocks.guard.net.listen import address_of, listen_at
 from callblocks.models.open_model import locate
 from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url
 from callblocks.models.openai.http_client import list_models
@@ -65,7 +65,6 @@ __all__ = (
     "LimitedHttp",
     "ServeSettings",
     "all_wires",
-    "bind",
     "check_address",
     "config_of_found",
     "discover",
@@ -95,26 +94,6 @@ def check_address(host: str, operation: Operation) -> None:
             f"{brief(host)} can be reached from other machines: name the variable with a key "
             "(--key-env, or [clients.NAME] in the gateway's file), or bind to 127.0.0.1"
         )
-
-
-def bind(settings: ServeSettings) -> socket.socket:
-    """Return the socket that is listened at."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    bound = socket.socket(family)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((settings.host.strip("[]"), settings.port))
-    except (OSError, OverflowError) as error:
-        bound.close()
-        number = error.errno if isinstance(error, OSError) else None
-        words = str(error)
-        if number == errno.EADDRINUSE:
-            words = "it is in use; name another with --port, or 0 for one that is free"
-        place = f"{brief(settings.host)}, port {settings.port}"
-        raise CallerError(f"cannot listen at {place}: {words}") from error
-    bound.listen(2048)
-    bound.setblocking(False)
-    return bound
 
 
 class GatewayServer(uvicorn.Server):
@@ -161,20 +140,12 @@ def serve(
 ) -> None:
     """Serve until stopped; `told` gets the address once the gateway answers."""
     check_address(settings.host, operation)
-    bound = bind(settings)
+    bound = listen_at(settings.host, settings.port)
     _allow_files(2 * operation.config.connections + _SPARE)
     app = GatewayApp(operation, wires, settings.app)
     server = GatewayServer(app, lambda: told(address_of(bound)))
     with bound, asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         runner.run(server.serve([bound]))
-
-
-def address_of(bound: socket.socket) -> str:
-    """Return the address of a bound socket, as a client writes it."""
-    name: str = bound.getsockname()[0]
-    port: int = bound.getsockname()[1]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 # --- The head of a request ---

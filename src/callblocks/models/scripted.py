@@ -260,7 +260,7 @@ DEFAULT = "default"
 _LARGEST = 1_000_000  # bytes
 
 
-class _File(msgspec.Struct, frozen=True):
+class _ScriptFile(msgspec.Struct, frozen=True):
     stamp: tuple[int, int]
     script: Script | None
     fault: str = ""
@@ -272,7 +272,7 @@ class ScriptFolder:
     def __init__(self, folder: Path, more: Iterable[Path] = ()) -> None:
         self.folder = folder
         self._folders = (folder, *more)
-        self._files: dict[Path, _File] = {}
+        self._files: dict[Path, _ScriptFile] = {}
         try:
             self._read()
         except (OSError, ValueError) as error:
@@ -320,7 +320,7 @@ class ScriptFolder:
         paths.sort(key=lambda path: path.name)
         self._files = {path: self._file(path) for path in paths}
 
-    def _file(self, path: Path) -> _File:
+    def _file(self, path: Path) -> _ScriptFile:
         try:
             found = path.stat()
             # Time and size together: an editor may save twice within the resolution of the clock.
@@ -328,20 +328,20 @@ class ScriptFolder:
             known = self._files.get(path)
             return known if known is not None and known.stamp == stamp else _load(path, stamp)
         except OSError as error:
-            return _File((0, 0), None, error.strerror or type(error).__name__)
+            return _ScriptFile((0, 0), None, error.strerror or type(error).__name__)
 
 
-def _load(path: Path, stamp: tuple[int, int]) -> _File:
+def _load(path: Path, stamp: tuple[int, int]) -> _ScriptFile:
     if not path.is_file():
-        return _File(stamp, None, "it is no file")
+        return _ScriptFile(stamp, None, "it is no file")
     if stamp[1] > _LARGEST:
-        return _File(stamp, None, f"it has {stamp[1]} bytes; a script has at most {_LARGEST}")
+        return _ScriptFile(stamp, None, f"it has {stamp[1]} bytes; a script has at most {_LARGEST}")
     try:
-        return _File(stamp, read_script(path.stem, path.read_text("utf-8-sig")))
+        return _ScriptFile(stamp, read_script(path.stem, path.read_text("utf-8-sig")))
     except BadScript as error:
-        return _File(stamp, None, str(error))
+        return _ScriptFile(stamp, None, str(error))
     except UnicodeDecodeError as error:
-        return _File(stamp, None, f"it is not UTF-8: byte {error.start}")
+        return _ScriptFile(stamp, None, f"it is not UTF-8: byte {error.start}")
 
 
 # --- A text as the pieces that a model would write, at its pace ---

@@ -26,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uvicorn.loops.auto import auto_loop_factory
 
-from callblocks.core.errors import CallerError
+from callblocks.guard.net.listen import address_of, listen_at
 from callblocks.server.access import HEALTH, Guard, SignedIn, sign_in
 from callblocks.server.approval_routes import (
     AnswerBody,
@@ -210,18 +210,9 @@ class Server(uvicorn.Server):
 
 
 def bind(settings: ServerSettings) -> socket.socket:
-    """A socket at the address; one that cannot be had is a `CallerError`."""
+    """Return the socket of a server, once its settings are checked."""
     settings.check()
-    host = settings.host.strip("[]")
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, settings.port))
-    except (OSError, OverflowError) as error:
-        bound.close()
-        words = getattr(error, "strerror", None) or str(error)
-        raise CallerError(f"{host}, port {settings.port}: {words}; choose another") from error
-    return bound
+    return listen_at(settings.host, settings.port)
 
 
 def serve(
@@ -242,7 +233,7 @@ def serve(
         # Only now it is known that the server may do without one.
         if not settings.token:
             _LOG.warning(NO_TOKEN)
-        runner.run(_serve(settings, open_host, bound, lambda: told(_address(bound)), make_chats))
+        runner.run(_serve(settings, open_host, bound, lambda: told(address_of(bound)), make_chats))
 
 
 async def _serve(
@@ -257,14 +248,9 @@ async def _serve(
     await Server(settings, make_app(settings, lambda: host, make_chats), told).serve([bound])
 
 
-def _address(bound: socket.socket) -> str:
-    host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
 # --- The table of all addresses ---
 #
-# The table of all addresses. To add one: a handler in the file of its subject, and a line here.
+# To add one: a handler in the file of its subject, and a line here.
 #
 # The OpenAPI document is made of the same table.
 

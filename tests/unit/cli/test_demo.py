@@ -193,7 +193,7 @@ def test_a_port_that_is_taken_is_passed_over_unless_it_was_named(
         port = taken.getsockname()[1]
         named = _demo("--port", str(port), "--no-open")
         assert named.exit_code == 2
-        assert "choose another" in named.stderr
+        assert "name another with --port" in named.stderr
         program = f"from callblocks.cli.commands import demo; demo._PORT = {port}; demo.command()"
         process = subprocess.Popen(
             [sys.executable, "-c", program, "--no-open"], stdout=subprocess.PIPE, text=True

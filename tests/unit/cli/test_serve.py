@@ -53,7 +53,7 @@ def test_a_port_that_is_taken_is_usage() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = _serve("--port", str(taken.getsockname()[1]))
     assert result.exit_code == 2
-    assert "choose another" in result.stderr
+    assert "name another with --port" in result.stderr
 
 
 def test_a_model_that_is_none_is_usage() -> None:

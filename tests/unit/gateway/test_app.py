@@ -28,7 +28,8 @@ from callblocks.gateway.config import (
 )
 from callblocks.gateway.exchange import Text
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.server import ServeSettings, bind, check_address
+from callblocks.gateway.server import check_address
+from callblocks.guard.net.listen import listen_at
 from support.gateways import RunningGateway, asking, events_of, running_gateway, until
 from support.model_server import ModelServer, chat_events
 from support.plain_wire import plain_wires
@@ -254,8 +255,8 @@ def test_without_keys_only_this_machine_is_served() -> None:
 
 
 def test_a_port_that_is_taken_is_said() -> None:
-    with bind(ServeSettings(port=0)) as bound, pytest.raises(CallerError, match="in use"):
-        bind(ServeSettings(port=bound.getsockname()[1]))
+    with listen_at("127.0.0.1", 0) as bound, pytest.raises(CallerError, match="in use"):
+        listen_at("127.0.0.1", bound.getsockname()[1])
 
 
 def test_another_upstream_answers_where_one_fails() -> None:

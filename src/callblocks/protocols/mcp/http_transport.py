@@ -1,7 +1,7 @@
 """MCP servers behind a URL: streamable HTTP through our network guard, and signing in to them.
 
 The address that a person configured may be on this machine or in their network: that host and port
-is opened, and nothing else. Every other address that a server names (a redirect, its OAuth
+is opened, and those of `allow`. Every other address that a server names (a redirect, its OAuth
 servers) must be public. A response has at most 64 MiB, is never decompressed, and is not followed
 to another origin. Proxies and `.netrc` of the environment are not used.
 
@@ -28,6 +28,7 @@ from httpx2._transports.default import map_httpcore_exceptions
 from callblocks.core.errors import ToolError
 from callblocks.core.urls import read_url
 from callblocks.guard.files.replace_file import replace_private
+from callblocks.guard.net.addresses import read_allowed
 from callblocks.guard.net.net_guard import Guard
 from callblocks.guard.sandbox.sandbox import MIB
 from callblocks.protocols.mcp.servers import OAuth, ServerEntry
@@ -116,7 +117,9 @@ async def http_transport(
     from mcp.client.streamable_http import streamable_http_client
 
     url = read_url(entry.url)
-    guard = Guard(frozenset({(url.host, url.port)}))
+    guard = Guard(frozenset({(url.host, url.port)}) | read_allowed(entry.allow))
+    if sign_in is not None:
+        await sign_in.listen()
     headers = {"accept-encoding": "identity", "user-agent": "callblocks"}
     auth = _auth(entry, folder, sign_in) if entry.oauth else None
     async with (
@@ -216,13 +219,11 @@ class BrowserSignIn:
         self.port = 0
 
     async def listen(self) -> None:
-        """Open a port of this machine for the browser to come back to."""
+        """Open a port of this machine for the browser to come back to, once."""
+        if self._server is not None:
+            return
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
-
-    async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
 
     async def redirect(self, url: str) -> None:
         """Show the address, unless it is none that a person may be sent to."""

@@ -129,19 +129,13 @@ def serve_http(
 ) -> None:
     """Serve over HTTP until Ctrl-C; `said` is called with the address."""
     import asyncio
-    import socket
 
     import uvicorn
 
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((settings.host, settings.port))
-        except OSError as error:
-            raise CallerError(f"{settings.host}:{settings.port}: {error.strerror}") from error
-        host = f"[{settings.host}]" if family == socket.AF_INET6 else settings.host
-        said(f"http://{host}:{bound.getsockname()[1]}/mcp")
+    from callblocks.guard.net.listen import address_of, listen_at
+
+    with listen_at(settings.host, settings.port) as bound:
+        said(f"{address_of(bound)}/mcp")
         config = uvicorn.Config(
             http_app(server, key, settings), log_level="warning", server_header=False
         )

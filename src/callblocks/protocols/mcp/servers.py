@@ -32,6 +32,7 @@ from callblocks.core.errors import CallerError, ToolError
 from callblocks.core.text import brief
 from callblocks.core.toml_text import parse_toml
 from callblocks.core.urls import read_url
+from callblocks.guard.net.addresses import read_allowed
 
 __all__ = (
     "OAuth",
@@ -76,6 +77,9 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     `write`, and has the network only with `network`; `sandbox = false` starts it outside. `folder`
     is where it starts.
 
+    A URL is reached with `headers`, and those of `headers_env` from our environment. `allow` opens
+    further addresses (`host:port`) of a network that is not public, such as that of its sign-in.
+
     `tools` restricts its tools, by names or patterns. `read_only` lists tools of which the person
     says that they change nothing: a server's own word for that counts for nothing. `timeout` is in
     seconds, for one call, without the time in which a person is asked.
@@ -95,6 +99,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     headers: dict[str, str] = {}
     headers_env: dict[str, str] = {}
     oauth: bool | OAuth = False
+    allow: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     timeout: float = 60.0
@@ -352,6 +357,10 @@ def _url_faults(entry: ServerEntry) -> Iterator[str]:
         read_url(entry.url)
     except ToolError as error:
         yield f"`url`: {error.message}"
+    try:
+        read_allowed(entry.allow)
+    except CallerError as error:
+        yield f"`allow`: {error}"
     for name, value in entry.headers.items():
         if not _HEADER_NAME.fullmatch(name) or not value.isprintable():
             yield f"{brief(name)} is no header"

@@ -28,7 +28,7 @@ __all__ = (
     "IMAGES",
     "UNPACKED",
     "UNUSUALLY_SMALL",
-    "Written",
+    "WrittenFile",
     "check_written",
     "fault_in",
 )
@@ -255,7 +255,7 @@ UNUSUALLY_SMALL = "file_unusually_small"
 _LEAST = {".pdf": 500, ".docx": 1_000, ".pptx": 2_000, ".xlsx": 1_000}
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenFile(msgspec.Struct, frozen=True):
     """The file as found: its size and type, and its warning or error."""
 
     size: int
@@ -266,16 +266,18 @@ class Written(msgspec.Struct, frozen=True):
 
 # Judged by the claimed type: a `.docx` that holds plain text is a failure of the tool, even though
 # the text itself is readable.
-def check_written(name: str, content: bytes | None) -> Written:
+def check_written(name: str, content: bytes | None) -> WrittenFile:
     """Check the file that a tool wrote as `name`; `None` is a file that does not exist."""
     mime = mime_of(name, content or b"")
     if content is None:
-        return Written(0, mime, error=_failure("file_not_found", name, "was not written"))
+        return WrittenFile(0, mime, error=_failure("file_not_found", name, "was not written"))
     if not content:
-        return Written(0, mime, error=_failure("empty_file", name, "was written with no content"))
+        return WrittenFile(
+            0, mime, error=_failure("empty_file", name, "was written with no content")
+        )
     fault = fault_in(named_type(name) or mime, content)
     error = _failure("file_invalid", name, f"does not open: {fault}") if fault else None
-    return Written(len(content), mime, _warning(name, len(content)), error)
+    return WrittenFile(len(content), mime, _warning(name, len(content)), error)
 
 
 def _warning(name: str, size: int) -> str:

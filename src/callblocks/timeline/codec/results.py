@@ -16,7 +16,7 @@ from callblocks.core.redaction import without_secrets
 from callblocks.core.sources import Source, rows_text
 from callblocks.core.text import brief
 from callblocks.timeline.artifacts.media_types import mime_of
-from callblocks.timeline.artifacts.validate import Written, check_written, fault_in
+from callblocks.timeline.artifacts.validate import WrittenFile, check_written, fault_in
 from callblocks.timeline.codec.call_blocks import (
     JSON,
     ROOM,
@@ -304,7 +304,7 @@ def target_of(text: str, stamp: Stamp) -> WrittenPath | Failure:
         return Failure(code=error.code, message=str(error))
 
 
-def file_fault(path: FilePath, written: Written) -> Failure:
+def file_fault(path: FilePath, written: WrittenFile) -> Failure:
     """Return the fault of a written file, with its path."""
     assert written.error is not None
     return Failure(
@@ -345,7 +345,7 @@ def _file(ended: EndedCall, path: FilePath, manner: _Manner) -> Emitted:
 
 
 def _shown(
-    ended: EndedCall, path: FilePath, content: bytes, written: Written, manner: _Manner
+    ended: EndedCall, path: FilePath, content: bytes, written: WrittenFile, manner: _Manner
 ) -> Emitted:
     """Return a valid file: kept, with its digest and its content."""
     told: tuple[Notice, ...] = ()

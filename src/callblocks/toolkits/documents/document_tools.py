@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from callblocks.toolkits.documents.render_protocol import Job, Kind, Paper
+from callblocks.toolkits.documents.render_protocol import Kind, Paper, RenderJob
 from callblocks.toolkits.documents.write_document import (
     SECONDS,
     DocumentPlace,
@@ -88,7 +88,7 @@ def _pdf(place: DocumentPlace) -> Tool:
             author: who wrote it
             paper: the size of its pages
         """
-        job = Job(
+        job = RenderJob(
             kind="pdf",
             name=path,
             content=content,
@@ -121,7 +121,7 @@ def _png(place: DocumentPlace) -> Tool:
             format: what the text is
             width: how wide the page is, in pixels; the picture has twice as many
         """
-        job = Job(kind="png", name=path, content=content, format=format, width=width)
+        job = RenderJob(kind="png", name=path, content=content, format=format, width=width)
         return write_document(place, job, source, context)
 
     return write_png
@@ -150,7 +150,7 @@ def _docx(place: DocumentPlace) -> Tool:
             author: who wrote it
             paper: the size of its pages
         """
-        job = Job(
+        job = RenderJob(
             kind="docx",
             name=path,
             content=content,
@@ -185,7 +185,7 @@ def _pptx(place: DocumentPlace) -> Tool:
             title: the title, if not the first heading
             author: who presents
         """
-        job = Job(kind="pptx", name=path, content=content, title=title, author=author)
+        job = RenderJob(kind="pptx", name=path, content=content, title=title, author=author)
         return write_document(place, job, source, context)
 
     return write_pptx
@@ -216,7 +216,7 @@ def _xlsx(place: DocumentPlace) -> Tool:
             title: the title of the workbook, and the name of a single sheet
             author: who made it
         """
-        job = Job(
+        job = RenderJob(
             kind="xlsx",
             name=path,
             content=content,

@@ -24,7 +24,7 @@ from callblocks.toolkits.documents.docx_runs import (
     set_styles,
 )
 from callblocks.toolkits.documents.markdown_tree import Document, read_markdown
-from callblocks.toolkits.documents.render_protocol import Job, Made, Outside
+from callblocks.toolkits.documents.render_protocol import Made, Outside, RenderJob
 from callblocks.toolkits.documents.runs import (
     ACCENT,
     LINE,
@@ -115,7 +115,7 @@ _STEP = 100
 _BOXES = {True: "☒ ", False: "☐ "}
 
 
-def write_docx(job: Job, outside: Outside) -> Made:
+def write_docx(job: RenderJob, outside: Outside) -> Made:
     """Render the document as DOCX."""
     read = read_markdown(job, outside, _ROWS)
     document: Any = new_document()

@@ -18,7 +18,7 @@ from docx.oxml.ns import nsdecls, qn
 from docx.shared import Emu, Inches, Pt, RGBColor
 
 from callblocks.toolkits.documents.pdf import picture
-from callblocks.toolkits.documents.render_protocol import Job, Outside
+from callblocks.toolkits.documents.render_protocol import Outside, RenderJob
 from callblocks.toolkits.documents.runs import (
     ACCENT,
     CODE_FONT,
@@ -236,7 +236,7 @@ def set_styles(document: Document) -> None:
     _add_lists(document)
 
 
-def set_page(document: Document, job: Job, title: str) -> Emu:
+def set_page(document: Document, job: RenderJob, title: str) -> Emu:
     """Set the paper and the footer; return the width of the text area."""
     section = document.sections[0]
     short, long = (Inches(inches) for inches in _PAPER[job.paper.partition("-")[0]])

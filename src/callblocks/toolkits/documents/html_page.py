@@ -20,7 +20,7 @@ from callblocks.toolkits.documents.markdown_tree import (
     read_markdown,
     source_list,
 )
-from callblocks.toolkits.documents.render_protocol import Job, Outside, Unrenderable
+from callblocks.toolkits.documents.render_protocol import Outside, RenderJob, Unrenderable
 from callblocks.toolkits.documents.runs import Piece, formula_svg, highlighted, runs_left
 
 __all__ = (
@@ -35,7 +35,7 @@ __all__ = (
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
 
 
-def given_html(job: Job, outside: Outside) -> str:
+def given_html(job: RenderJob, outside: Outside) -> str:
     """Return the given HTML with its citations resolved and the list of sources."""
     if not job.content.strip():
         raise Unrenderable("document_empty", "there is nothing to show; give some content")
@@ -100,7 +100,7 @@ _LONG_WORD = 18
 _NOT_IN_SLUG = re.compile(r"[^\w\- ]")
 
 
-def page_of(job: Job, outside: Outside) -> str:
+def page_of(job: RenderJob, outside: Outside) -> str:
     """Return the HTML of a job; footnotes stand at the end."""
     if job.format == "html":
         return f'{given_html(job, outside)}<div id="{END}"></div>'

@@ -29,7 +29,7 @@ from mdit_py_plugins.footnote.index import footnote_inline
 
 from callblocks.core.paths import CITATION, chosen, joined, parse_selector
 from callblocks.core.text import label_end
-from callblocks.toolkits.documents.render_protocol import Cited, Job, Outside, Unrenderable
+from callblocks.toolkits.documents.render_protocol import Cited, Outside, RenderJob, Unrenderable
 from callblocks.toolkits.documents.runs import leads_outside
 
 __all__ = (
@@ -192,7 +192,7 @@ class Document(msgspec.Struct, frozen=True):
         return [block for block in self.tree.children if block.type != "footnote_block"]
 
 
-def read_markdown(job: Job, outside: Outside, rows: int | None = None) -> Document:
+def read_markdown(job: RenderJob, outside: Outside, rows: int | None = None) -> Document:
     """Parse the Markdown of a job; cut tables to `rows` rows in total."""
     references = References(job.sources)
     fields, text = _front(job.content)

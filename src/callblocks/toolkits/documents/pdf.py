@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 
 from callblocks.toolkits.documents.html_page import END, page_of
-from callblocks.toolkits.documents.render_protocol import Job, Made, Outside, Unrenderable
+from callblocks.toolkits.documents.render_protocol import Made, Outside, RenderJob, Unrenderable
 from callblocks.toolkits.documents.runs import without_doors
 
 __all__ = (
@@ -188,7 +188,7 @@ def _fetcher(outside: Outside) -> Any:
 # --- `write_pdf`: a document on pages, with bookmarks, page numbers, title and author ---
 
 
-def write_pdf(job: Job, outside: Outside) -> Made:
+def write_pdf(job: RenderJob, outside: Outside) -> Made:
     """Render the document as PDF."""
     html = page_of(job, outside)
     laid = lay_out(html, f"@page {{ size: {job.paper.replace('-', ' ')} }}", outside)
@@ -217,7 +217,7 @@ _POINTS = 72 / 96
 _MARGIN = 36
 
 
-def write_png(job: Job, outside: Outside) -> Made:
+def write_png(job: RenderJob, outside: Outside) -> Made:
     """Render the document as one picture; report what does not fit."""
     html = page_of(job, outside)
     width = job.width or _WIDTH
@@ -256,7 +256,7 @@ def pdf_picture(pdf: bytes, width: float, height: float) -> bytes:
         opened.close()
 
 
-def _height(page: Any, job: Job) -> float:
+def _height(page: Any, job: RenderJob) -> float:
     """Return the end of the content; pages with floating boxes get the shape of a screen."""
     top = float(page.anchors[END][1]) if END in page.anchors else 0.0
     below = _MARGIN * 0.6 if job.format == "markdown" else 8

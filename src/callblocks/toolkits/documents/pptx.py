@@ -16,7 +16,7 @@ from pptx.util import Inches, Pt
 
 from callblocks.toolkits.documents.markdown_tree import read_markdown
 from callblocks.toolkits.documents.pdf import picture
-from callblocks.toolkits.documents.render_protocol import Job, Made, Outside, Unrenderable
+from callblocks.toolkits.documents.render_protocol import Made, Outside, RenderJob, Unrenderable
 from callblocks.toolkits.documents.runs import (
     ACCENT,
     CODE_FONT,
@@ -40,9 +40,9 @@ from callblocks.toolkits.documents.slides import (
     Area,
     Code,
     Image,
-    Line,
     Part,
     Slide,
+    SlideLine,
     SlidePage,
     SlideText,
     Table,
@@ -199,7 +199,7 @@ _LINK = "1F5F99"
 _ALIGN = {"left": PP_ALIGN.LEFT, "center": PP_ALIGN.CENTER, "right": PP_ALIGN.RIGHT}
 
 
-def write_pptx(job: Job, outside: Outside) -> Made:
+def write_pptx(job: RenderJob, outside: Outside) -> Made:
     """Render the document as PPTX."""
     document = read_markdown(job, outside, _ROWS)
     slides = slides_of(document, outside)
@@ -235,7 +235,7 @@ def _open(deck: Any, slide: Slide, author: str) -> None:
     title.text_frame.text = slide.title
     lines = [line for part in slide.parts if isinstance(part, SlideText) for line in part.lines]
     if author:
-        lines.append(Line([TextRun(text=author)]))
+        lines.append(SlideLine([TextRun(text=author)]))
     if not lines:
         below._element.getparent().remove(below._element)
         return
@@ -306,7 +306,7 @@ class _Writer:
             paragraph = frame.paragraphs[0] if not number else frame.add_paragraph()
             self._set_line(paragraph, line)
 
-    def _set_line(self, paragraph: Any, line: Line) -> None:
+    def _set_line(self, paragraph: Any, line: SlideLine) -> None:
         size = self._text * (0.9 if line.level else 1.0)
         paragraph.space_after = Pt(5)
         about = paragraph._p.get_or_add_pPr()
@@ -380,7 +380,8 @@ class _Writer:
         found = picture(part.name, self._outside)
         if found is None:
             self._put_text(
-                SlideText([Line([TextRun(text=f"[{part.about or 'picture'}]", italic=True)])]), area
+                SlideText([SlideLine([TextRun(text=f"[{part.about or 'picture'}]", italic=True)])]),
+                area,
             )
             return
         # A small picture is enlarged by 1.6 at most.
@@ -420,7 +421,7 @@ def _write(paragraph: Any, run: TextRun, size: float, color: str) -> None:
             made.font.color.rgb = RGBColor.from_string(_LINK)
 
 
-def _bullet(line: Line) -> str:
+def _bullet(line: SlideLine) -> str:
     space = nsdecls("a")
     if line.sign == "#":
         start = min(max(line.number, 1), 32_767)

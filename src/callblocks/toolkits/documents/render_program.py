@@ -19,10 +19,10 @@ import msgspec
 from callblocks.guard.sandbox.confine import lock_in, own_places
 from callblocks.toolkits.documents.render_protocol import (
     Failed,
-    Job,
     Kind,
     Made,
     Outside,
+    RenderJob,
     Unrenderable,
     conversation,
     frame,
@@ -54,12 +54,12 @@ def main() -> None:
     _limit()
     lock_in(read=_readable(), write=[tempfile.gettempdir()], parent=parent)
     sys.addaudithook(_refuse)
-    job = msgspec.msgpack.decode(receive(source), type=Job)
+    job = msgspec.msgpack.decode(receive(source), type=RenderJob)
     sink.write(frame(make(job, conversation(source, sink))))
     sink.flush()
 
 
-def make(job: Job, outside: Outside) -> Made | Failed:
+def make(job: RenderJob, outside: Outside) -> Made | Failed:
     """Return the document, or the reason why there is none."""
     try:
         return _writer(job.kind)(job, outside)
@@ -84,7 +84,7 @@ def _failed(error: Exception) -> Failed:
             return Failed("render_failed", words)
 
 
-def _writer(kind: Kind) -> Callable[[Job, Outside], Made]:
+def _writer(kind: Kind) -> Callable[[RenderJob, Outside], Made]:
     match kind:
         case "pdf":
             from callblocks.toolkits.documents.pdf import write_pdf

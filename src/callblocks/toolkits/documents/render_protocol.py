@@ -1,6 +1,6 @@
 """The protocol between a tool and the rendering process.
 
-    tool      Job                                 what to make, and from what
+    tool      RenderJob                           what to make, and from what
     process   Said, Told, Wanted …                a step, a notice, a file that the document shows
     tool      Given                               that file, or none
     process   Made, or Failed                     the document, or why there is none
@@ -26,11 +26,11 @@ __all__ = (
     "Format",
     "Given",
     "Heard",
-    "Job",
     "Kind",
     "Made",
     "Outside",
     "Paper",
+    "RenderJob",
     "RenderProgress",
     "Told",
     "Unrenderable",
@@ -56,7 +56,7 @@ class Cited(msgspec.Struct, frozen=True):
     date: str = ""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class RenderJob(msgspec.Struct, frozen=True, kw_only=True):
     """The task. `rows` are those of a sheet, if they are not in `content`."""
 
     kind: Kind

@@ -36,9 +36,9 @@ __all__ = (
     "Area",
     "Code",
     "Image",
-    "Line",
     "Part",
     "Slide",
+    "SlideLine",
     "SlidePage",
     "SlideText",
     "Table",
@@ -53,7 +53,7 @@ _TASKS = {True: "☒", False: "☐"}
 _TITLE_LINES = 3
 
 
-class Line(msgspec.Struct, frozen=True):
+class SlideLine(msgspec.Struct, frozen=True):
     """A paragraph. `sign` stands before it; "#" is an automatic number."""
 
     runs: list[TextRun]
@@ -71,7 +71,7 @@ class Line(msgspec.Struct, frozen=True):
 class SlideText(msgspec.Struct, frozen=True):
     """Consecutive paragraphs and items."""
 
-    lines: list[Line]
+    lines: list[SlideLine]
 
 
 class Code(msgspec.Struct, frozen=True):
@@ -149,7 +149,7 @@ def _is_title(slide: Slide) -> bool:
 
 def _joined(parts: Iterable[Part]) -> Iterator[Part]:
     """Join consecutive texts."""
-    lines: list[Line] = []
+    lines: list[SlideLine] = []
     for part in parts:
         if isinstance(part, SlideText):
             lines += part.lines
@@ -182,7 +182,7 @@ def _parts(node: SyntaxTreeNode, level: int, outside: Outside) -> Iterator[Part]
             yield _formula(node.content, outside)
         case "html_block":
             if words := without_tags(node.content):
-                yield SlideText([Line([TextRun(text=words)], level)])
+                yield SlideText([SlideLine([TextRun(text=words)], level)])
         case _:
             for child in node.children:
                 yield from _parts(child, level + (node.type == "dd"), outside)
@@ -191,7 +191,7 @@ def _parts(node: SyntaxTreeNode, level: int, outside: Outside) -> Iterator[Part]
 def _paragraph(runs: list[TextRun], level: int, *, bold: bool) -> Iterator[Part]:
     words = [replace(run, bold=True) if bold else run for run in runs if not run.picture]
     if any(run.text.strip() or run.note for run in words):
-        yield SlideText([Line(words, level)])
+        yield SlideText([SlideLine(words, level)])
     for run in runs:
         if run.picture:
             yield Image(run.picture, run.text)
@@ -224,20 +224,20 @@ def _quoted(part: Part) -> Part:
 def _formula(tex: str, outside: Outside) -> Part:
     svg = formula_svg(tex, outside)
     if not svg:
-        return SlideText([Line([TextRun(text=tex.strip(), math=True)])])
+        return SlideText([SlideLine([TextRun(text=tex.strip(), math=True)])])
     return Image(f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}", tex.strip(), True)
 
 
 def _ending(document: Document) -> Iterator[Slide]:
     """Yield the slides of footnotes and sources."""
     notes = [
-        Line([run for part in note.children for run in _first(part)], 0, "#", number)
+        SlideLine([run for part in note.children for run in _first(part)], 0, "#", number)
         for number, note in document.notes.items()
     ]
     if notes:
         yield Slide("Notes", [SlideText(notes)])
     sources = [
-        Line(
+        SlideLine(
             [
                 TextRun(text=f"{source.title or source.address}  "),
                 TextRun(text=source.address if source.title else "", link=source.address),
@@ -419,7 +419,7 @@ def _fitting(heights: list[float], room: float) -> int:
     return count
 
 
-def _line(line: Line, scale: float, width: float) -> float:
+def _line(line: SlideLine, scale: float, width: float) -> float:
     size = TEXT * scale * (0.9 if line.level else 1.0)
     wide = max(1.0, width - 0.35 * (line.level + bool(line.sign)))
     rows = sum(_rows_of(room_of(text), size, wide) for text in line.text.split("\n"))

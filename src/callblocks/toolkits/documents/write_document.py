@@ -33,9 +33,9 @@ from callblocks.toolkits.documents.render_protocol import (
     Failed,
     Given,
     Heard,
-    Job,
     Kind,
     Made,
+    RenderJob,
     RenderProgress,
     Told,
     Wanted,
@@ -271,7 +271,7 @@ LARGEST = 64 * 1024 * 1024
 
 
 def render_apart(
-    job: Job, files: Callable[[str], bytes | None], context: Context, seconds: float = SECONDS
+    job: RenderJob, files: Callable[[str], bytes | None], context: Context, seconds: float = SECONDS
 ) -> Made:
     """Render a document; raise `ToolError` with the reason if that fails."""
     patience = patience_of(context, seconds)
@@ -299,7 +299,7 @@ def render_apart(
 
 def _rendered(
     worker: Worker,
-    job: Job,
+    job: RenderJob,
     files: Callable[[str], bytes | None],
     context: Context,
     patience: Patience,
@@ -378,7 +378,9 @@ def _why(status: int) -> str:
 _LONGEST = 5_000_000
 
 
-def write_document(place: DocumentPlace, job: Job, source: str, context: Context) -> dict[str, Any]:
+def write_document(
+    place: DocumentPlace, job: RenderJob, source: str, context: Context
+) -> dict[str, Any]:
     """Render a job, write the document, and return facts about it."""
     _require_one(job.content, source, job.rows)
     target = target_of(place, job.name, job.kind)
@@ -448,7 +450,7 @@ def _text(place: DocumentPlace, source: str, context: Context) -> str:
         raise ToolError("not_text", f"{brief(source)} is not UTF-8 text") from error
 
 
-def _ready(job: Job, text: str, target: str, sources: list[Cited]) -> Job:
+def _ready(job: RenderJob, text: str, target: str, sources: list[Cited]) -> RenderJob:
     """Return the job for the child: cleaned text, and the bare name of the file."""
     name = target.rpartition("/")[2].rpartition(".")[0]
     return clean(replace(job, name=name, content=text, sources=sources))

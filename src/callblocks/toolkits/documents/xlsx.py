@@ -18,7 +18,7 @@ from openpyxl.utils import column_index_from_string, get_column_letter
 from openpyxl.worksheet.properties import PageSetupProperties
 
 from callblocks.toolkits.documents.markdown_tree import Document, plain_text, read_markdown
-from callblocks.toolkits.documents.render_protocol import Job, Made, Outside, Unrenderable
+from callblocks.toolkits.documents.render_protocol import Made, Outside, RenderJob, Unrenderable
 from callblocks.toolkits.documents.runs import ACCENT, FONT, TINT, grid_of, room_of
 from callblocks.toolkits.office.tools.cells import Cell, enter
 
@@ -45,7 +45,7 @@ class SheetTable(msgspec.Struct, frozen=True):
     heads: int = 1
 
 
-def tables_of(job: Job, outside: Outside) -> tuple[list[SheetTable], Document | None]:
+def tables_of(job: RenderJob, outside: Outside) -> tuple[list[SheetTable], Document | None]:
     """Return every table of a job, and the document that contains them, if any."""
     if job.rows is not None:
         return [SheetTable(job.title, [*_lists(job.rows)])], None
@@ -250,7 +250,7 @@ _NOT_IN_NAMES = re.compile(r"[\[\]:*?/\\\u202a-\u202e\u2066-\u2069]")
 _STEP = 5_000
 
 
-def write_xlsx(job: Job, outside: Outside) -> Made:
+def write_xlsx(job: RenderJob, outside: Outside) -> Made:
     """Render the tables as XLSX."""
     tables, document = tables_of(job, outside)
     if document is not None and document.references.listed:

@@ -404,7 +404,7 @@ class _Trial(ParseState):
         """Do nothing: a trial resumes its reader on every piece and emits no text."""
 
 
-class _Work:
+class _TrialWork:
     """Reads blocks and counts the characters read; `is_over` is true once the limit is exceeded."""
 
     def __init__(self, text: str, tools: ToolsAtHand, fresh: bool) -> None:
@@ -491,7 +491,7 @@ def acting_places(text: str, tools: ToolsAtHand, *, fresh: bool) -> list[int] | 
     first = len(_BEFORE[fresh])
     if next(_openings(_BEFORE[fresh] + text + _HEADER, first + len(text)), None) is None:
         return []
-    work = _Work(text, tools, fresh)
+    work = _TrialWork(text, tools, fresh)
     places = sorted({place - first for place in work.acting()})
     return None if work.is_over else places
 

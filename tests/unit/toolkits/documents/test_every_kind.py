@@ -12,7 +12,7 @@ from openpyxl import load_workbook
 from pypdf import PdfReader
 
 from callblocks.toolkits.documents.html_page import page_of
-from callblocks.toolkits.documents.render_protocol import Given, Job, Kind, Outside
+from callblocks.toolkits.documents.render_protocol import Given, Kind, Outside, RenderJob
 from support.documents import png
 from support.rendered_documents import Desk
 
@@ -65,7 +65,7 @@ def test_the_properties_of_paragraphs_stand_in_their_order() -> None:
 
 def test_what_runs_from_right_to_left_does_so() -> None:
     text = "# شرق\n\nنص English نص\n\n- عنصر\n\nA word: نص\n"
-    markup = page_of(Job(kind="pdf", name="a", content=text), Outside(print, Given))
+    markup = page_of(RenderJob(kind="pdf", name="a", content=text), Outside(print, Given))
     assert re.findall(r'<(\w+)[^>]* dir="rtl">', markup) == ["h1", "p", "ul", "li"]
     document = words("docx", Desk().made("docx", text).content)
     assert document.count("<w:bidi/>") == 3

@@ -11,8 +11,8 @@ from callblocks.toolkits.documents.runs import Piece, TextRun
 from callblocks.toolkits.documents.slides import (
     AREA,
     Code,
-    Line,
     Slide,
+    SlideLine,
     SlideText,
     height_of,
     pages_of,
@@ -136,7 +136,7 @@ def test_too_many_slides_have_a_code() -> None:
 
 
 def test_wide_letters_and_long_lines_of_code_take_the_room_they_need() -> None:
-    latin, wide = (SlideText([Line([TextRun(text=letter * 400)])]) for letter in "a漢")
+    latin, wide = (SlideText([SlideLine([TextRun(text=letter * 400)])]) for letter in "a漢")
     assert height_of(wide, 1.0) > 1.5 * height_of(latin, 1.0)
     one, long = (Code([[Piece("x" * count)]]) for count in (10, 400))
     assert height_of(long, 1.0) > 2 * height_of(one, 1.0)

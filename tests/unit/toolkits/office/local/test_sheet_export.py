@@ -88,7 +88,7 @@ def test_what_excel_cannot_hold_is_refused_by_name(tmp_path: Path, call: Calling
 
 
 def test_without_openpyxl_the_way_out_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "callblocks.toolkits.office.local.sheet_file", raising=False)
+    monkeypatch.delitem(sys.modules, "callblocks.toolkits.office.local.sheet_excel", raising=False)
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ToolError, match="ask for text/csv"):
         export_sheet(file, XLSX)

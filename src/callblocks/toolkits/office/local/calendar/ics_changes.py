@@ -31,7 +31,7 @@ from callblocks.toolkits.office.local.calendar.ics_event import (
     written,
 )
 from callblocks.toolkits.office.local.calendar.ics_file import EventGroup, IcsFile, touch
-from callblocks.toolkits.office.local.calendar.series import Plan, plan_of
+from callblocks.toolkits.office.local.calendar.series import SeriesPlan, plan_of
 from callblocks.toolkits.office.times import read_rule, split_line
 
 __all__ = (
@@ -86,7 +86,7 @@ def _said(local: datetime, old: Json, new: Json, zone: str) -> Json:
     return {"dateTime": at.isoformat(timespec="seconds"), "timeZone": own}
 
 
-def _rule(text: str, plan: Plan, old: Json, new: Json, zone: str) -> str:
+def _rule(text: str, plan: SeriesPlan, old: Json, new: Json, zone: str) -> str:
     rule = read_rule(text)
     if not rule.until:
         return rule.text()

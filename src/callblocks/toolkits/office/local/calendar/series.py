@@ -52,9 +52,9 @@ from callblocks.toolkits.office.times import (
 __all__ = (
     "EventReader",
     "ListedEvent",
-    "Plan",
     "Read",
     "Series",
+    "SeriesPlan",
     "Spanned",
     "Window",
     "clocks",
@@ -79,7 +79,7 @@ __all__ = (
 _SHORT_FREQUENCIES = ("SECONDLY", "MINUTELY", "HOURLY")
 
 
-class Plan(msgspec.Struct, frozen=True):
+class SeriesPlan(msgspec.Struct, frozen=True):
     """The start, length, rules and exceptions of a series, in naive local time."""
 
     zone: str
@@ -140,7 +140,7 @@ class Plan(msgspec.Struct, frozen=True):
         return {"dateTime": real.isoformat(timespec="seconds"), "timeZone": self.zone}
 
 
-def plan_of(master: Json, zone: str) -> Plan:
+def plan_of(master: Json, zone: str) -> SeriesPlan:
     """Return the plan of an event; `ValueError` if its lines cannot be parsed."""
     start, end = master["start"], master["end"]
     days = "date" in start
@@ -159,7 +159,7 @@ def plan_of(master: Json, zone: str) -> Plan:
             times[name] += [
                 _plan_on_clocks(one, tzid, own, begin, days) for one in value.split(",")
             ]
-    return Plan(
+    return SeriesPlan(
         zone=own,
         begin=begin,
         length=max(length, _DAY if days else timedelta()),
@@ -308,7 +308,7 @@ def _planned(
             yield ListedEvent(begin, event["id"], event)
 
 
-def occurrence(id: str, master: Json, plan: Plan, start: datetime, zone: str) -> Json:
+def occurrence(id: str, master: Json, plan: SeriesPlan, start: datetime, zone: str) -> Json:
     """Return one occurrence of a series as an event."""
     said = plan.point(start)
     event = {name: value for name, value in master.items() if name != "recurrence"}
@@ -354,7 +354,7 @@ def find_occurrence(series: Series, stamp: str, zone: str) -> Json | None:
     return None
 
 
-def _start_of(stamp: str, plan: Plan) -> datetime:
+def _start_of(stamp: str, plan: SeriesPlan) -> datetime:
     value = read_time(stamp, "eventId").value
     if plan.whole_days:
         return datetime(value.year, value.month, value.day)
@@ -368,7 +368,7 @@ def _later(when: datetime, length: timedelta) -> datetime:
         return _LAST
 
 
-def _on_clocks(when: datetime, plan: Plan, change: timedelta) -> datetime:
+def _on_clocks(when: datetime, plan: SeriesPlan, change: timedelta) -> datetime:
     """Convert a time to the series' local time, shifted and clamped to the calendar's range."""
     try:
         return clocks(when + change, plan.zone)
