@@ -66,7 +66,7 @@ def owner(run: ClusterRun, chat: str) -> Process:
         return found[0] if found else ""
 
     pid = int(until(name).split("-")[-2])
-    return next(one for one in run.processes if one.child.pid == pid)
+    return next(one for one in run.processes if one.pid == pid)
 
 
 def post(address: str, chat: str, prompt: str) -> None:
@@ -142,7 +142,7 @@ def test_a_worker_that_was_stopped_writes_nothing_once_it_goes_on(run: ClusterRu
     done = effects(run, "stop.")
     assert len(done) == len(set(done))
     # It finds itself dead, and says so to whoever started it.
-    assert zombie.child.wait(20) == 75
+    assert zombie.wait(20) == 75
 
 
 def test_a_turn_that_kills_its_workers_is_quarantined_after_three(run: ClusterRun) -> None:
@@ -165,7 +165,7 @@ def test_a_worker_that_is_drained_hands_its_turns_back(run: ClusterRun) -> None:
     until(lambda: effects(run, "drain.1"))
     worker = owner(run, "drained")
     worker.send(signal.SIGTERM)
-    assert worker.child.wait(20) == 0
+    assert worker.wait(20) == 0
     assert ended(run, "drained")[:4] == ("ended", "answered", "", 0)
     done = effects(run, "drain.")
     assert len(done) == len(set(done)) == 6

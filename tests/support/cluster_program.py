@@ -1,6 +1,8 @@
-"""One process of a cluster: `python -m support.cluster_program ROLE ADDRESS FOLDER [SETTING=…]`.
+"""The processes of a cluster, forked from one that has imported everything.
 
-It prints its address, or an empty line, once it works. Its model does what a prompt says:
+Each line of its input is JSON: a role, the address of the database, a folder, settings, and a file
+for the address of the process, or an empty line, once it works. It prints the number of each
+process, and writes how one ended into FOLDER/ended-PID. The model does what a prompt says:
 
     work KEY ROUNDS MS      calls `note` once a round, MS milliseconds after it was asked, and ends
     say WORDS MS            says so many words, MS milliseconds apart
@@ -14,12 +16,15 @@ Each tool writes a line into FOLDER/effects before it comes back: its name and i
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import select
 import signal
-import sys
 import time
+import traceback
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -113,8 +118,8 @@ def cluster_tools(folder: Path) -> Registry:
     return Registry([note, ask_first, die, hang])
 
 
-def main(role: str, address: str, folder: Path, *settings: str) -> None:
-    given = dict(one.split("=") for one in settings)
+def serve_one(role: str, address: str, folder: Path, settings: dict[str, str], ready: Path) -> None:
+    given = dict(settings)
     # The worker's own folder; all share the one for artifacts.
     own = folder / f"process-{os.getpid()}"
     port = int(given.pop("port", "0"))
@@ -140,7 +145,7 @@ def main(role: str, address: str, folder: Path, *settings: str) -> None:
             ServerSettings(port=port, no_token=True, grace=limits.grace, rate=1e6, burst=1_000_000),
             cluster,
             open_host,
-            lambda told: print(told, flush=True),  # noqa: T201 who starts it reads it
+            lambda told: _tell(ready, told),
         )
         cluster.close()
     except WorkerLost:
@@ -148,5 +153,61 @@ def main(role: str, address: str, folder: Path, *settings: str) -> None:
         os._exit(LOST)
 
 
+def _tell(ready: Path, address: str) -> None:
+    part = ready.with_suffix(".part")
+    part.write_text(f"{address}\n")
+    part.rename(ready)
+
+
+def main() -> None:
+    """Fork a process for each line, until the input ends; then end all of them."""
+    children: dict[int, Path] = {}
+    buffer = b""
+    while True:
+        readable, _, _ = select.select([0], [], [], 0.02)
+        _bury(children)
+        if not readable:
+            continue
+        more = os.read(0, 65536)
+        if not more:
+            break
+        *lines, buffer = (buffer + more).split(b"\n")
+        for line in lines:
+            order = json.loads(line)
+            pid = os.fork()
+            if not pid:
+                _begin(order)
+            children[pid] = Path(order["folder"])
+            os.write(1, b"%d\n" % pid)
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _begin(order: dict[str, Any]) -> None:
+    """Be a process of the cluster, and end."""
+    code = 1
+    try:
+        log = os.open(f"{order['folder']}/log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        for number in (1, 2):
+            os.dup2(log, number)
+        os.close(0)
+        folder, ready = Path(order["folder"]), Path(order["ready"])
+        serve_one(order["role"], order["address"], folder, order["settings"], ready)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        # Threads of the engine may hang; nobody waits for them.
+        os._exit(code)
+
+
+def _bury(children: dict[int, Path]) -> None:
+    for pid, folder in list(children.items()):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            del children[pid]
+            (folder / f"ended-{pid}").write_text(str(os.waitstatus_to_exitcode(status)))
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])
+    main()

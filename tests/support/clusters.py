@@ -25,43 +25,38 @@ ROOT = Path(__file__).parents[2]
 class Process:
     """One process; `address` is that of a replica, or ""."""
 
-    def __init__(self, role: str, arguments: list[str], log: Path) -> None:
+    def __init__(self, role: str, pid: int, folder: Path, ready: Path) -> None:
         self.role = role
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
-        with log.open("a") as errors:
-            self.child = subprocess.Popen(
-                [sys.executable, "-m", "support.cluster_program", role, *arguments],
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=environment,
-                text=True,
-            )
+        self.pid = pid
         self.address = ""
+        self._ended = folder / f"ended-{pid}"
+        self._ready = ready
 
     def ready(self) -> Process:
         """Wait until it works."""
-        assert self.child.stdout is not None
-        line = self.child.stdout.readline()
-        assert line.endswith("\n"), "the process ended before it worked"
-        self.address = line.strip()
+        until(lambda: self._ready.exists() or not self.is_alive, 60)
+        assert self._ready.exists(), "the process ended before it worked"
+        self.address = self._ready.read_text().strip()
         return self
 
     def send(self, number: int) -> None:
         with suppress(ProcessLookupError):
-            os.kill(self.child.pid, number)
+            os.kill(self.pid, number)
 
     @property
     def is_alive(self) -> bool:
-        return self.child.poll() is None
+        return not self._ended.exists()
+
+    def wait(self, seconds: float = 30.0) -> int:
+        """Return how it ended."""
+        return int(until(lambda: self._ended.exists() and self._ended.read_text(), seconds))
 
     def end(self) -> int:
         """End it at once."""
-        self.send(signal.SIGCONT)
-        self.child.kill()
-        code = self.child.wait(20)
-        if self.child.stdout is not None:
-            self.child.stdout.close()
-        return code
+        if self.is_alive:
+            self.send(signal.SIGCONT)
+            self.send(signal.SIGKILL)
+        return self.wait()
 
 
 class ClusterRun:
@@ -71,15 +66,38 @@ class ClusterRun:
         self.database = database
         self.folder = folder
         self.processes: list[Process] = []
-        self._settings = [f"{name}={value}" for name, value in settings.items()]
+        self._settings = settings
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
+        self._zygote = subprocess.Popen(
+            [sys.executable, "-m", "support.cluster_program"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
 
     def start(self, *roles: str, **more: Any) -> list[Process]:
         """Start processes, and wait until all of them work."""
-        settings = [*self._settings, *(f"{name}={value}" for name, value in more.items())]
-        arguments = [self.database, str(self.folder), *settings]
-        new = [Process(role, arguments, self.folder / "log") for role in roles]
-        self.processes += new
+        new = [self.begin(role, **more) for role in roles]
         return [one.ready() for one in new]
+
+    def begin(self, role: str, **more: Any) -> Process:
+        """Start a process."""
+        assert self._zygote.stdin is not None
+        assert self._zygote.stdout is not None
+        ready = self.folder / f"ready-{len(self.processes)}"
+        order = {
+            "role": role,
+            "address": self.database,
+            "folder": str(self.folder),
+            "settings": {name: str(value) for name, value in (self._settings | more).items()},
+            "ready": str(ready),
+        }
+        self._zygote.stdin.write(f"{json.dumps(order)}\n")
+        self._zygote.stdin.flush()
+        process = Process(role, int(self._zygote.stdout.readline()), self.folder, ready)
+        self.processes.append(process)
+        return process
 
     def effects(self) -> list[str]:
         """What the tools did: a name and a key each."""
@@ -90,6 +108,8 @@ class ClusterRun:
     def close(self) -> None:
         for one in self.processes:
             one.end()
+        with self._zygote:
+            pass
 
 
 @contextmanager
