@@ -420,7 +420,7 @@ def _rate(role: str, workers: int, turns: int) -> float:
                 if role == "dbos"
                 else "select count(*) from callblocks_turns where state = 'ended'"
             )
-            return known.execute(query)[0][0]  # pyright: ignore[reportArgumentType] one of two
+            return known.execute(query)[0][0]
 
         # From the first that are done to the last: processes start one after another.
         first = until(lambda: (number := finished()) >= turns // 10 and number, 60)

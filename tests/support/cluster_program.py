@@ -125,6 +125,12 @@ def serve_one(role: str, address: str, folder: Path, settings: dict[str, str], r
     port = int(given.pop("port", "0"))
     limits = msgspec.convert(given, ClusterLimits, strict=False)
 
+    if role == "dbos":
+        # The engine alone, whose jobs do nothing.
+        DbosEngine(address, limits).work(f"dbos-{os.getpid()}", lambda job: None)
+        _tell(ready, "")
+        signal.pause()
+
     def open_host(parts: OpenParts) -> Host:
         (folder / "workspace").mkdir(exist_ok=True)
         known = HostSettings(
