@@ -13,7 +13,9 @@ from typing import NamedTuple, Protocol, Self, TypeAlias
 
 import msgspec
 
+from callblocks.core.calls import Call
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice
+from callblocks.timeline.branches import Branch
 
 __all__ = (
     "FORMAT",
@@ -67,13 +69,22 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     prompt: str = ""
     files: tuple[PostedFile, ...] = ()
     choice: Choice = NO_CHOICE
+    branch: Branch | None = None
+    calls: tuple[Call, ...] = ()
     is_resumed: bool = False
 
     @classmethod
-    def of(cls, prompt: str, files: Sequence[Attachment], choice: Choice) -> Self:
+    def of(
+        cls,
+        prompt: str,
+        files: Sequence[Attachment],
+        choice: Choice = NO_CHOICE,
+        branch: Branch | None = None,
+        calls: Sequence[Call] = (),
+    ) -> Self:
         """Return the request for a prompt."""
         posted = tuple(PostedFile(file.name, file.content) for file in files)
-        return cls(prompt=prompt, files=posted, choice=choice)
+        return cls(prompt=prompt, files=posted, choice=choice, branch=branch, calls=tuple(calls))
 
     @property
     def attachments(self) -> list[Attachment]:

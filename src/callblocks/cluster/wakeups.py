@@ -59,6 +59,7 @@ class Wakeups:
         self._lock = threading.Lock()
         self._unsent: dict[str, None] = {}
         self._hints: dict[str, list[Hint]] = defaultdict(list)
+        self._orders: set[str] = set()
         self._inner, self._outer = os.pipe()
         os.set_blocking(self._inner, False)
         os.set_blocking(self._outer, False)
@@ -79,10 +80,16 @@ class Wakeups:
             self._nudge()
 
     @contextmanager
-    def hearing(self, id: str, hint: Hint) -> Generator[None]:
-        """Call `hint` for each wake-up of an id; also when some may have been lost."""
+    def hearing(self, id: str, hint: Hint, *, is_order: bool = False) -> Generator[None]:
+        """Call `hint` for each wake-up of an id; also when some may have been lost.
+
+        A hint that does something by itself, and does not only look, is an order: it is called for
+        a wake-up alone.
+        """
         with self._lock:
             self._hints[id].append(hint)
+            if is_order:
+                self._orders.add(id)
         try:
             yield
         finally:
@@ -90,6 +97,7 @@ class Wakeups:
                 self._hints[id].remove(hint)
                 if not self._hints[id]:
                     del self._hints[id]
+                    self._orders.discard(id)
 
     def close(self) -> None:
         """Send what waits, and end the thread."""
@@ -174,7 +182,7 @@ class Wakeups:
 
     def _known(self) -> list[str]:
         with self._lock:
-            return list(self._hints)
+            return [id for id in self._hints if id not in self._orders]
 
 
 def _payloads(sender: str, ids: Iterable[str]) -> Generator[str]:

@@ -41,7 +41,7 @@ from callblocks.cluster.turn_table import Claimed, TurnTable
 from callblocks.cluster.turns import FORMAT, ClusterLimits, Job, TurnEngine
 from callblocks.cluster.wakeups import Wakeups
 from callblocks.core.errors import CallblocksError, TimelineError
-from callblocks.core.events import CallAsked, Status, TurnBegan, TurnEnded, TurnEvent
+from callblocks.core.events import CallAsked, CallBegan, Status, TurnBegan, TurnEnded, TurnEvent
 from callblocks.models.model import Usage
 from callblocks.session.event_gate import QUARANTINED
 from callblocks.session.host import Host
@@ -50,7 +50,7 @@ from callblocks.session.turn_lock import cluster_owner
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.timeline.timeline import ARTIFACTS, TURNS, Claim
 
-__all__ = ("STOPS", "Cluster", "Worker", "approval_id")
+__all__ = ("STOPS", "Cluster", "Worker", "approval_id", "cancel_id")
 
 _LOG = logging.getLogger("callblocks.cluster")
 # The id by which workers are woken when a turn is to be stopped.
@@ -65,6 +65,11 @@ T = TypeVar("T")
 def approval_id(approval: str) -> str:
     """Return the id by which the worker of a question is woken."""
     return f"approval/{approval}"
+
+
+def cancel_id(turn: int, call: str) -> str:
+    """Return the id by which the worker of a call is woken, to cancel it."""
+    return f"cancel/{turn}/{call}"
 
 
 class Cluster:
@@ -275,6 +280,8 @@ class Worker:
                         session.stop()
                     if isinstance(event, CallAsked):
                         stack.enter_context(self._answers(event.approval))
+                    if isinstance(event, CallBegan):
+                        stack.enter_context(self._cancels(claimed, session, event.id))
                     feed.tell(event)
 
                 return await self._play_session(claimed, claim, session, tell)
@@ -308,7 +315,14 @@ class Worker:
                 return TurnEnded(turn="", status="failed", code="nothing_to_resume")
         if claimed.is_stopped:
             return TurnEnded(turn="", status="stopped", code="stopped")
-        return await session.run(request.prompt, request.attachments, request.choice, tell=tell)
+        return await session.run(
+            request.prompt,
+            request.attachments,
+            request.choice,
+            tell=tell,
+            branch=request.branch,
+            calls=request.calls,
+        )
 
     def _answers(self, approval: str) -> contextlib.AbstractContextManager[None]:
         """Wake the asker when another process has the answer."""
@@ -317,6 +331,16 @@ class Worker:
             self._loop.call_soon_threadsafe(self._asker.wake, approval)
 
         return self._cluster.wakeups.hearing(approval_id(approval), hint)
+
+    def _cancels(
+        self, claimed: Claimed, session: Session, call: str
+    ) -> contextlib.AbstractContextManager[None]:
+        """Cancel one call when a replica asks for it."""
+
+        def hint() -> None:
+            self._loop.call_soon_threadsafe(session.cancel, call)
+
+        return self._cluster.wakeups.hearing(cancel_id(claimed.id, call), hint, is_order=True)
 
     async def _stop_asked(self) -> None:
         for id in await asyncio.to_thread(self._table.stopped, self._liveness.id):

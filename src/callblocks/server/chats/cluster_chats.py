@@ -12,6 +12,7 @@ comes back with the number of its last event, here or elsewhere, and gets the re
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from uuid import uuid4
@@ -20,7 +21,8 @@ from weakref import WeakValueDictionary
 from callblocks.cluster.turn_feed import decode_events, turn_id
 from callblocks.cluster.turn_table import ActiveTurn, NewTurn, Progress, TooManyTurns
 from callblocks.cluster.turns import TurnRequest
-from callblocks.cluster.worker import STOPS, Cluster, approval_id
+from callblocks.cluster.worker import STOPS, Cluster, approval_id, cancel_id
+from callblocks.core.calls import Call
 from callblocks.core.errors import CallerError, TimelineError, TurnRunning
 from callblocks.core.events import ModelWrote, Status, TurnEnded, TurnEvent
 from callblocks.server.chats.chats import FollowedTurn
@@ -30,14 +32,17 @@ from callblocks.server.http.monitoring import Metrics
 from callblocks.session.event_gate import Logged, TurnLog
 from callblocks.session.host import Host
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice, ModelMenu, Offered
-from callblocks.session.session import named_apart
+from callblocks.session.session import Session, named_apart
 from callblocks.session.team import replay_of
 from callblocks.session.turn_lock import cluster_owner
+from callblocks.timeline.branches import Branch
 
 __all__ = ("ClusterChats", "RemoteTurn")
 
 # Seconds after which a follower looks without a wake-up.
 _LOOK = 2.0
+# Seconds for which a list of chats is as it was.
+_FRESH = 0.2
 _PAUSE = 0.5
 
 
@@ -185,6 +190,8 @@ class ClusterChats:
         # Those that somebody follows, or looks at.
         self._known: WeakValueDictionary[int, RemoteTurn] = WeakValueDictionary()
         self._is_closing = False
+        self._looked = 0.0
+        self._questions: dict[str, int] = {}
 
     async def count(self) -> int:
         """Return how many turns run or wait in the cluster."""
@@ -199,10 +206,32 @@ class ClusterChats:
         await turn.begun()
         return None if turn.log.is_over and not turn.log.events else turn
 
-    async def waiting(self) -> Mapping[str, int]:
-        """Return the chats whose turns run or wait, and how many questions of each wait."""
-        found = await asyncio.to_thread(self._table.all_active)
-        return {name: len(one.waiting) for name, one in found.items()}
+    def questions(self, name: str) -> int | None:
+        """Return how many questions of a chat's turn wait; `None` where none runs or waits.
+
+        A list asks for each of its chats, so all are read at once, and kept for a moment.
+        """
+        now = time.monotonic()
+        if now - self._looked > _FRESH:
+            self._questions = {one: len(at.waiting) for one, at in self._table.all_active().items()}
+            self._looked = now
+        return self._questions.get(name)
+
+    def session(self, name: str) -> Session:
+        """Return the session of a chat, to read from: only a worker writes."""
+        return self._host.session(name)
+
+    async def ended(self, name: str) -> None:
+        """Wait until no turn of a chat runs or waits."""
+        while await asyncio.to_thread(self._table.active, name) is not None:
+            await asyncio.sleep(_PAUSE)
+
+    async def cancel(self, name: str, call: str) -> bool:
+        """Ask the worker to cancel one call; return whether a turn runs that may have it."""
+        active = await asyncio.to_thread(self._table.active, name)
+        if active is not None:
+            self._cluster.wakeups.tell(cancel_id(active.id, call))
+        return active is not None
 
     async def asking(self, approvals: Sequence[str]) -> Mapping[str, str]:
         """Return the chats whose turns asked these questions, by question."""
@@ -219,6 +248,8 @@ class ClusterChats:
         attachments: Sequence[Attachment],
         choice: Choice = NO_CHOICE,
         user: str = "",
+        branch: Branch | None = None,
+        calls: Sequence[Call] = (),
         delay: float = 0.0,
     ) -> RemoteTurn:
         """Take a turn of a user; one that runs or waits is a `turn_running` fault."""
@@ -232,7 +263,8 @@ class ClusterChats:
         files = named_apart(attachments)
         if await asyncio.to_thread(self._host.is_member, name):
             raise CallerError(f"{name} is what a member of a team does; choose another name")
-        return await self._submit(name, user, TurnRequest.of(prompt, files, choice), delay)
+        request = TurnRequest.of(prompt, files, choice, branch, calls)
+        return await self._submit(name, user, request, delay)
 
     async def resume(self, name: str, user: str = "") -> RemoteTurn:
         """Go on with a turn that was interrupted."""
