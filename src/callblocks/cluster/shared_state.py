@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -30,8 +30,9 @@ from callblocks.core.errors import TimelineError
 from callblocks.core.outcomes import Outcome
 from callblocks.runtime.journal import Intent, Journal, JournalEntry, JournalUnavailable, State
 from callblocks.session.host import HostParts, HostSettings
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
 from callblocks.timeline.log.postgres_store import PostgresStore
+from callblocks.timeline.timeline import ARTIFACTS, TURNS
 
 __all__ = ("SharedBook", "SharedJournal", "SharedParts", "shared_token")
 
@@ -311,20 +312,18 @@ _PATIENCE = 30.0
 class SharedParts:
     """Opens the parts of a host on the database of a cluster.
 
-    `artifacts` opens the store of artifacts, and `files` is the folder of the files of turns, which
-    are a working copy: what a timeline names is an artifact.
+    `files` is the folder of the artifacts, unless the settings name another place, and of the files
+    of turns. Those are a working copy: what a timeline names is an artifact.
     """
 
     def __init__(
         self,
         database: Database,
         wakeups: Wakeups,
-        artifacts: Callable[[], Artifacts],
         files: Path,
     ) -> None:
         self._database = database
         self._wakeups = wakeups
-        self._artifacts = artifacts
         self._files = files
         self.store: PostgresStore | None = None
 
@@ -337,10 +336,10 @@ class SharedParts:
         book = stack.enter_context(SharedBook(self._database))
         return HostParts(
             store=store,
-            artifacts=self._artifacts(),
+            artifacts=open_artifacts(settings.artifacts or self._files / ARTIFACTS),
             book=book,
             journal=SharedJournal(self._database),
-            turns=self._files.joinpath,
+            turns=(self._files / TURNS).joinpath,
             folders=[settings.state],
         )
 

@@ -47,8 +47,7 @@ from callblocks.session.event_gate import QUARANTINED
 from callblocks.session.host import Host
 from callblocks.session.session import Session
 from callblocks.session.turn_lock import cluster_owner
-from callblocks.timeline.artifacts.artifacts import Artifacts
-from callblocks.timeline.timeline import ARTIFACTS, TURNS, Claim
+from callblocks.timeline.timeline import Claim
 
 __all__ = ("STOPS", "Cluster", "Worker", "approval_id", "cancel_id")
 
@@ -98,9 +97,7 @@ class Cluster:
             stack.callback(self.engine.close)
             self._stack = stack.pop_all()
         self.table = TurnTable(self.database, self.limits)
-        self.parts = SharedParts(
-            self.database, self.wakeups, lambda: Artifacts(files / ARTIFACTS), files / TURNS
-        )
+        self.parts = SharedParts(self.database, self.wakeups, files)
 
     def enqueue(self, job: Job) -> None:
         """Hand a job to the engine; if that fails, the workers find it in the table."""

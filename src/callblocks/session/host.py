@@ -34,7 +34,8 @@ from callblocks.session.session import Session
 from callblocks.session.team import seat_team
 from callblocks.session.team_file import TeamSettings
 from callblocks.session.turn_factory import RuntimeDeps
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.artifacts import ArtifactStore
+from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
 from callblocks.timeline.log.open_store import open_store, server_address
 from callblocks.timeline.log.store import Store
 from callblocks.timeline.recall.skills import Skills
@@ -76,7 +77,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     not the model's own name. `budgets` limit the concurrent processes and model streams of all
     sessions and of one user. Finished approvals and journal entries are deleted after
     `retention_days`; `None` keeps them. A turn that was interrupted longer ago than that should not
-    be resumed. The tools of `mcp` are known beside all others; whoever made it closes it.
+    be resumed. `artifacts` is a folder or `s3://bucket/prefix`. The tools of `mcp` are known beside
+    all others; whoever made it closes it.
     """
 
     state: Path
@@ -87,6 +89,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     others: tuple[Offered, ...] = ()
     store: str | None = None
+    artifacts: str | None = None
     tools: Registry | None = None
     only: tuple[str, ...] = ()
     office: Office | None = None
@@ -106,7 +109,7 @@ class HostParts(NamedTuple):
     """
 
     store: Store
-    artifacts: Artifacts
+    artifacts: ArtifactStore
     book: ApprovalBook
     journal: Journal
     turns: Callable[[str], Path]
@@ -132,7 +135,7 @@ def open_parts(settings: HostSettings, stack: ExitStack) -> HostParts:
 
     return HostParts(
         store=opened,
-        artifacts=Artifacts(state / ARTIFACTS),
+        artifacts=open_artifacts(settings.artifacts or state / ARTIFACTS),
         book=book,
         journal=journal,
         turns=turns,
