@@ -66,7 +66,8 @@ def main(kind: str, upstream: str = "") -> None:
     run = _complete if kind == "upstream" else _pass_on
     app = Starlette(routes=[Route("/v1/chat/completions", run, methods=["POST"])])
     if kind == "bare":
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+        # The upstream ends what is idle after five seconds: a request must not meet that.
+        limits = httpx2.Limits(max_connections=None, keepalive_expiry=2.0)
         base = f"http://127.0.0.1:{upstream}"
         app.state.client = httpx2.AsyncClient(base_url=base, limits=limits, timeout=60)
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)

@@ -1,4 +1,4 @@
-"""How fast each dialect reads text in pieces of four characters, and how that grows.
+"""How fast each dialect reads text, in pieces of four characters and more, and how that grows.
 
 The pass-through does nothing but hand each piece on as a `Text` event with its span. It is
 fed the same pieces in the same run.
@@ -6,23 +6,40 @@ fed the same pieces in the same run.
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 
-from bench.samples import CODE, TOOL, code, many_calls, one_call, prose, thought, tools_of
+from bench.samples import (
+    CODE,
+    TOOL,
+    code,
+    many_calls,
+    mixed,
+    one_call,
+    program,
+    prose,
+    thought,
+    tools_of,
+)
 from bench.timing import best_of, print_table
 from callblocks import Parser, ToolSpec, dialects
 from callblocks.core.events import Event, Text
 
-__all__ = ("every", "main")
+__all__ = ("every", "in_prose", "main", "real")
 
 PIECE = 4
+PIECES = (4, 16, 64)
 KILO = 1000
 SIZES = (50, 100, 200)
 FULL = ("tool-fence", "scissors-cat", "chat-blocks", "emoji-bracket")
 """Dialects that are looked at more closely."""
 RATIO = 4.0
 CODE_RATIO = 6.0
+PROGRAM_RATIO = 5.0
 UNBOUNDED = {
     "JSON lines": ("scissors-cat", "hermes", "poolside_v1", "pythonic", "llama3_json", "xlam"),
     "Markdown": ("tool-fence", "gptme", "smolagents_code", "xlam"),
@@ -63,6 +80,7 @@ def main() -> None:
         print_table(name, head, [_row(name, label, text) for label, text in texts.items()])
     every()
     in_prose()
+    real()
 
 
 def every() -> None:
@@ -120,6 +138,68 @@ def _code_summary(dialect: str) -> list[str]:
     return [dialect, *shown, "yes" if well else "NO"]
 
 
+def real() -> None:
+    """One row for each dialect: real kinds of texts, in pieces and whole, and small calls.
+
+    The pass-through costs the same for a piece of any size, so ratios grow with the pieces: what a
+    character costs falls all the same. Beside them stands what others take who read whole texts:
+    a regex with `json.loads`, and OpenAI's compiled parser where it is installed.
+    """
+    head = ["a program as argument, 1,000 small calls, a chat", *(f"in {n}" for n in PIECES)]
+    head += [f"µs a call in {PIECE}", "whole", "chat whole, MB/s", "within"]
+    bounds = [f"at most {PROGRAM_RATIO:g}", "", "", "", "", "", ""]
+    rows = [_real_summary(name) for name in (*dialects, "auto")]
+    print_table("real kinds of texts", head, [["bounds", *bounds], *rows])
+    peers = [["regex and json.loads", *_speed(_read_by_regex, mixed("hermes", 200))]]
+    if harmony := _harmony():
+        peers.append(["openai-harmony", *_speed(harmony, mixed("gpt_oss", 200))])
+    print_table("others, on the same chat", ["", "MB/s", "µs a call"], peers)
+
+
+def _real_summary(dialect: str) -> list[str]:
+    writer = _writer(dialect)
+    text, calls, chat = program(writer, 20 * KILO), many_calls(writer, 1000), mixed(writer, 50)
+    tools = tools_of(writer)
+    ratios = [ours / bare for ours, bare in (_times(dialect, text, size=n) for n in PIECES)]
+    jobs = [
+        partial(_read_with, dialect, tools, _cut(calls)),
+        partial(_read_with, dialect, tools, [calls]),
+    ]
+    jobs.append(partial(_read_with, dialect, tools, [chat]))
+    in_pieces, whole, in_chat = best_of(jobs, rounds=5)
+    shown = [f"{ratio:.2f}" for ratio in ratios]
+    shown += [f"{seconds * KILO:.1f}" for seconds in (in_pieces, whole)]
+    well = ratios[0] <= PROGRAM_RATIO
+    return [dialect, *shown, f"{len(chat) / in_chat / 1e6:.1f}", "yes" if well else "NO"]
+
+
+def _read_by_regex(text: str) -> int:
+    """Find calls of `hermes` as a few lines of anybody's code do; return their number."""
+    found = re.findall(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", text, re.DOTALL)
+    return len([json.loads(one) for one in found])
+
+
+def _harmony() -> Callable[[str], object] | None:
+    """Return a reader by OpenAI's own package; None where it is not installed."""
+    try:
+        harmony = import_module("openai_harmony")
+    except ImportError:
+        return None
+    encoding = harmony.load_harmony_encoding("HarmonyGptOss")
+    role = harmony.Role.ASSISTANT
+
+    def read(text: str) -> object:
+        tokens = encoding.encode(text, allowed_special="all")
+        return encoding.parse_messages_from_completion_tokens(tokens, role)
+
+    return read
+
+
+def _speed(read: Callable[[str], object], text: str) -> list[str]:
+    (seconds,) = best_of([partial(read, text)], rounds=5)
+    return [f"{len(text) / seconds / 1e6:.1f}", f"{seconds / 200 * 1e6:.1f}"]
+
+
 def _row(dialect: str, label: str, text: str) -> list[str]:
     ours, bare = _times(dialect, text)
     pieces = len(text) / PIECE
@@ -129,10 +209,10 @@ def _row(dialect: str, label: str, text: str) -> list[str]:
 
 
 def _times(
-    dialect: str, text: str, tools: tuple[ToolSpec, ...] | None = None
+    dialect: str, text: str, tools: tuple[ToolSpec, ...] | None = None, size: int = PIECE
 ) -> tuple[float, float]:
     """What a reading costs, and what handing each piece on costs."""
-    pieces = _cut(text)
+    pieces = _cut(text, size)
     rounds = min(500, max(5, 500_000 // len(text)))
     # What a piece costs is asked here; a parser is made once for a text.
     tools = tools_of(_writer(dialect)) if tools is None else tools
@@ -147,11 +227,15 @@ def _writer(dialect: str) -> str:
 
 
 def _read_as(dialect: str, pieces: list[str]) -> None:
-    _read(Parser(dialect, tools=tools_of(_writer(dialect))), pieces)
+    _read_with(dialect, tools_of(_writer(dialect)), pieces)
 
 
-def _cut(text: str) -> list[str]:
-    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+def _read_with(dialect: str, tools: tuple[ToolSpec, ...], pieces: list[str]) -> None:
+    _read(Parser(dialect, tools=tools), pieces)
+
+
+def _cut(text: str, size: int = PIECE) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def _read(parser: Parser | PassThrough, pieces: list[str]) -> None:

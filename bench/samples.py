@@ -7,11 +7,27 @@ from functools import cache
 from callblocks import Call, ToolSpec, dialects
 from callblocks.core.errors import Unwritable
 
-__all__ = ("CODE", "TOOL", "code", "many_calls", "one_call", "prose", "thought", "tools_of")
+__all__ = (
+    "CODE",
+    "TOOL",
+    "code",
+    "many_calls",
+    "mixed",
+    "one_call",
+    "program",
+    "prose",
+    "thought",
+    "tools_of",
+)
 
 SENTENCE = "The quick brown fox jumps over the lazy dog, and nobody asks it why it would.\n"
 STRING = {"type": "string"}
 TOOL = ToolSpec("drive_create", "", {"properties": {"name": STRING, "content": STRING}})
+PROGRAM = (
+    'def greet(name):\n    """Say "hello" to \'name\'."""\n    if name == "":\n'
+    '        raise ValueError("no name\\n")\n'
+    "    return f\"Hello, {name}!\\t{items[0]['x']}\"\n\n"
+)
 LINE = "a line of a file, as long as such lines are\n"
 CODE = {
     "JavaScript": (
@@ -62,6 +78,16 @@ def one_call(dialect: str, size: int) -> str:
         return _write(dialect, ["Here it is.\n", call])
     except Unwritable:
         return _write(dialect, [call])
+
+
+def program(dialect: str, size: int) -> str:
+    """One call whose input is a program, full of quotes and backslashes."""
+    return _write(dialect, [_call(dialect, 0, (PROGRAM * (size // len(PROGRAM) + 1))[:size])])
+
+
+def mixed(dialect: str, count: int) -> str:
+    """Calls of 400 characters with a paragraph before each, as agents write them."""
+    return "".join(f"{prose(400)}\n{one_call(dialect, 400)}\n" for _ in range(count))
 
 
 def many_calls(dialect: str, count: int) -> str:

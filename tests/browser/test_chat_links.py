@@ -22,7 +22,8 @@ globalThis.headersSent = [];
 globalThis.cutStreams = () => cuts.splice(0).forEach((cut) => cut());
 globalThis.fetch = async (address, init) => {
   const response = await asked(address, init);
-  if (!/event-stream/.test(response.headers.get("content-type") ?? "")) return response;
+  const isStream = /event-stream/.test(response.headers.get("content-type") ?? "");
+  if (!isStream || /chats/.test(response.url)) return response;
   globalThis.headersSent.push(new Headers(init?.headers).get("last-event-id"));
   const start = (end) => cuts.push(() => end.error(new Error("cut")));
   const pipe = new TransformStream({ start });

@@ -39,7 +39,8 @@ def test_earlier_messages_come_by_a_button_and_nothing_jumps(page: Page, site: S
     site.service.host.store.append("trip", blocks)
     page.goto(site.page("trip"))
     expect(page.locator("article")).to_have_count(60)
-    earlier = page.get_by_role("button", name="Show earlier messages (20)")
+    expect(page.get_by_text("20 earlier messages")).to_be_attached()
+    earlier = page.get_by_role("button", name="Show 60").first
     earlier.scroll_into_view_if_needed()
     before = page.evaluate(_TOP, 0)
     earlier.click()

@@ -50,12 +50,12 @@ def test_a_batch_says_how_many_calls_failed_and_which_one_runs(stage: Stage) -> 
     assert stage.find(".batch-label").inner_text() == "run"
     failed = call("2", state="output-error", errorText="exit_128: no fast-forward")
     stage.show([call("1"), failed, running("3")], live=True)
-    assert stage.find(".batch-label").inner_text() == "3 tool calls, 1 failed"
+    assert stage.find(".batch-label").inner_text() == "run ×2, make · 3 tool calls, 1 failed"
     expect(stage.find(".batch-running")).to_have_text("running ⏳ make")
     expect(stage.find(".batch")).to_have_attribute("data-state", "running")
     stage.find("summary").press("Enter")
     expect(stage.find(".call")).to_have_count(3)
-    lines = [" ".join(one.split()) for one in stage.find(".call").all_inner_texts()]
+    lines = [" ".join(one.split()) for one in stage.find(".call-line").all_inner_texts()]
     assert lines[0] == "run(n=1) → ok"
     assert lines[1] == "run(n=2) → ✗ failed: exit_128: no fast-forward"
     expect(stage.find(".call").nth(2).get_by_role("img", name="running")).to_be_visible()
@@ -274,7 +274,7 @@ def test_ten_thousand_calls_are_drawn_when_they_are_opened(stage: Stage) -> None
       return node.shadowRoot.querySelectorAll("*").length;
     }"""
     assert stage.element.evaluate(many) < 50
-    assert stage.find(".batch-label").inner_text() == "10000 tool calls"
+    assert stage.find(".batch-label").inner_text() == "run ×10000 · 10000 tool calls"
     stage.find("summary").click()
     expect(stage.find(".call")).to_have_count(221)
     assert stage.find(".call-line").last.text_content() == "run(i=9999) → ok"

@@ -38,7 +38,7 @@ FORMULA_ATTRIBUTES = """
     separator stretchy style symmetric voffset width
 """
 ATTRIBUTES = """
-    alt aria-describedby aria-disabled aria-expanded aria-hidden aria-label aria-live
+    alt aria-pressed aria-describedby aria-disabled aria-expanded aria-hidden aria-label aria-live
     autocomplete class data-cut data-depth data-drawn data-from data-kind data-language data-live
     data-many data-n data-state data-status decoding download for hidden href id loading maxlength
     name open placeholder rel role src start tabindex target title type

@@ -94,7 +94,7 @@ def test_nothing_runs_in_the_inspector(page: Page, site: Site) -> None:
         expect(page.locator(f"#raw [aria-selected=true][data-seq='{number}']")).to_be_attached()
         assert_harmless(page)
         page.keyboard.press("ArrowDown")
-    page.get_by_role("searchbox").fill("onerror=pwned()")
+    page.get_by_role("searchbox", name="Find in paths and text").fill("onerror=pwned()")
     open_all_folds(page)
     assert_harmless(page)
 

@@ -96,8 +96,8 @@ def _load() -> None:
     from callblocks import parse
     from callblocks.cli.main import COMMANDS
 
-    for module, _ in COMMANDS.values():
-        import_module(module)
+    for place, _ in COMMANDS.values():
+        import_module(place.partition(":")[0])
     for in_code_fences in (True, "whole"):
         parse("<", in_code_fences=in_code_fences)
 

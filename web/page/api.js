@@ -42,6 +42,17 @@ async function signIn() {
   await fetch("/api/sign-in", { method: "POST", headers: { authorization: `Bearer ${token}` } }).catch(() => {});
 }
 
+/** The dialog that asks for the token, while it is open. @type {Promise<boolean> | undefined} */
+let asking;
+
+/** Whether the person gave a token that the server takes; one dialog for all that wait. */
+function askToken() {
+  asking ??= import("./token-gate.js")
+    .then(({ tokenGate }) => tokenGate())
+    .finally(() => (asking = undefined));
+  return asking;
+}
+
 /**
  * A response with a good status; anything else is thrown as an `ApiError`.
  * @param {string} path
@@ -50,7 +61,8 @@ async function signIn() {
  */
 export async function ask(path, init = {}) {
   await signedIn;
-  const response = await reached(path, init);
+  let response = await reached(path, init);
+  if (response.status === 401 && globalThis.document && (await askToken())) response = await reached(path, init);
   if (!response.ok) throw await faultOf(response);
   return response;
 }

@@ -4,12 +4,30 @@
 
 import { set, setText } from "../src/dom.js";
 import { visibleLine } from "../src/safe.js";
+import { t } from "../src/words.js";
 import { fileName, save } from "./files.js";
+import { kept } from "./keep.js";
 
 const LONGEST = 80;
 
 /** @param {string} id */
 const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/**
+ * Tell a person who looks elsewhere that a call waits, where they switched that on.
+ * @param {number} waiting
+ * @param {string} title
+ */
+function notify(waiting, title) {
+  if (document.visibilityState === "visible" || !kept("notify", false, "browser")) return;
+  if (globalThis.Notification?.permission !== "granted") return;
+  const words = waiting === 1 ? t("A call waits for you") : t("{n} calls wait for you", { n: waiting });
+  const note = new Notification(words, { body: title, tag: "callblocks.waiting" });
+  note.addEventListener("click", () => {
+    globalThis.focus();
+    note.close();
+  });
+}
 
 /** What stands over a conversation. */
 export class ChatHeader {
@@ -31,8 +49,9 @@ export class ChatHeader {
   /** @param {number} waiting how many calls wait for an answer */
   setWaiting(waiting) {
     if (waiting === this._waiting) return;
-    this._waiting = waiting;
     document.body.toggleAttribute("data-asks", waiting > 0);
+    if (waiting > this._waiting) notify(waiting, this._title);
+    this._waiting = waiting;
     this._showTab();
   }
 

@@ -7,19 +7,23 @@
  */
 
 import { setText } from "../src/dom.js";
+import { t } from "../src/words.js";
 import { answer, revoke, revokedIn, waitingIn } from "./answering.js";
 import { ApiError } from "./api.js";
 import { Banner } from "./banner.js";
 import { ChatHeader } from "./chat-header.js";
 import { ChatStream } from "./chat-stream.js";
 import { Choosers } from "./choosers.js";
+import { CALL_ACTIONS, cancelCall, copyAs } from "./call-doing.js";
 import { Composer } from "./composer.js";
 import { acceptFiles } from "./dropping.js";
 import { pictureOf, save } from "./files.js";
 import { firstPage } from "./first-page.js";
 import { FollowEnd } from "./follow-end.js";
 import { icon } from "./icons.js";
+import { turnOf } from "./message-foot.js";
 import { Messages } from "./messages.js";
+import { Queue } from "./queue.js";
 import { preview } from "./preview.js";
 import { shownOf } from "./opened.js";
 import { resumeBar } from "./resume-bar.js";
@@ -32,8 +36,12 @@ const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** The page of one chat. */
 export class ChatPage {
-  /** @param {string} chat its id, "" for a new one */
-  constructor(chat) {
+  /**
+   * @param {string} chat its id, "" for a new one
+   * @param {string} [turn] what is shown first; "" for the end
+   */
+  constructor(chat, turn = "") {
+    this._turn = turn;
     this._isNew = chat === "";
     this._beganHere = this._isNew;
     this.chat = chat || newId();
@@ -53,15 +61,28 @@ export class ChatPage {
     this.messages = new Messages(byId("talk"), {
       keyOf: (message) => this.stream.keyOf(message),
       drawn: () => this.end.news(),
+      does: {
+        edit: (of, text) => void this._sayAgain({ text, edit: of }),
+        again: (of) => void this._sayAgain({ text: "", again: of }),
+        show: (of) => void this._act(() => this.stream.show(of)),
+        tell: (words) => setText(byId("status"), words),
+      },
       setup: (element) => {
         element.pictureHref = pictureOf;
+        element.callActions = CALL_ACTIONS;
       },
     });
     this.messages.setChat(this.chat);
+    this.stream.branch = turn;
+    this.queue = new Queue(byId("talk"), this.chat, {
+      edit: ({ text, files }) => this.composer.restore(text, files),
+      send: () => this._sendNext(),
+    });
     const below = /** @type {HTMLButtonElement} */ (byId("below"));
     this.end = new FollowEnd(below, [byId("talk"), byId("composer")], () => this.stream.messages.length > 0);
     this.composer = new Composer(/** @type {HTMLFormElement} */ (byId("composer")), chat, {
       send: (text, files) => this.say(text, files),
+      queue: (text, files) => this.queue.add({ text, files }),
       stop: () => this._act(() => this.stream.stop()),
     });
     this._unsent = new Unsent(this.composer);
@@ -102,10 +123,29 @@ export class ChatPage {
     if (this._isNew) this._becomeKnown(text);
     this._unsent.forget();
     this.end.go();
+    this.messages.goLast();
     const turn = this.stream.say({ text, files, choice: this.choosers.choice() });
     this.end.go();
     await turn;
-    this.shell?.list.refresh();
+    if (this.stream.ended === "answered") this._sendNext();
+  }
+
+  /** The message that waits longest, once nothing runs. */
+  _sendNext() {
+    if (this.stream.isLive) return;
+    const next = this.queue.take();
+    if (next) void this.say(next.text, next.files);
+  }
+
+  /**
+   * Another version of a message, or of its answer.
+   * @param {{text: string, edit?: string, again?: string, call?: {turn: string, call: string}}} said
+   */
+  async _sayAgain(said) {
+    if (this.stream.isLive) return this.composer.complain(t("A turn runs. Stop it first, or wait for its end; nothing was changed."));
+    this._unsent.forget();
+    await this.stream.say({ ...said, files: [], choice: this.choosers.choice() });
+    if (this.stream.ended === "answered") this._sendNext();
   }
 
   /**
@@ -124,6 +164,7 @@ export class ChatPage {
     this.header.setTitle(text);
     history.pushState(null, "", `/?chat=${this.chat}`);
     this.composer.setChat(this.chat);
+    this.queue.setChat(this.chat);
     this.shell?.setChat(this.chat);
     if (this.shell) this.shell.list.current = this.chat;
   }
@@ -136,7 +177,11 @@ export class ChatPage {
     const talk = byId("talk");
     talk.addEventListener("callblocks-answer", async (event) => {
       await answer(/** @type {CustomEvent} */ (event));
-      this.shell?.list.refresh();
+    });
+    talk.addEventListener("callblocks-call", (event) => {
+      const { call, action } = /** @type {CustomEvent} */ (event).detail;
+      const { message } = /** @type {import("../src/call-blocks.js").CallBlocks} */ (event.target);
+      this._act(() => this._doWith(call, action, message ? turnOf(message) : ""));
     });
     talk.addEventListener("callblocks-revoke", (event) =>
       this._act(() => revoke(/** @type {CustomEvent} */ (event), this.messages)),
@@ -151,6 +196,18 @@ export class ChatPage {
       else preview(shown);
     });
     addEventListener("popstate", () => location.reload());
+  }
+
+  /**
+   * @param {import("../src/types.js").Call} call
+   * @param {string} action
+   * @param {string} turn
+   */
+  async _doWith(call, action, turn) {
+    if (action === "cancel") await cancelCall(this.chat, call);
+    else if (action === "copy-as") await copyAs(call);
+    else if (action === "timeline") location.assign(`/timeline?name=${encodeURIComponent(this.chat)}#${encodeURIComponent(`tc:${turn}.${call.id}.call`)}`);
+    else if (action === "again") await this._sayAgain({ text: `Run ${call.name} again, as you called it before, and go on with what it gives.`, call: { turn, call: call.id } });
   }
 
   _keys() {
@@ -183,6 +240,11 @@ export class ChatPage {
 
   _showMessages() {
     this.messages.show(this.stream.messages, this.stream.live);
+    if (this._turn && this.stream.messages.length > 0) {
+      const turn = this._turn;
+      this._turn = "";
+      this.end.isThere = !this.messages.reveal(turn);
+    }
     this._unsent.compare(this.stream.messages);
     this._showFirst();
     this._stand();
@@ -211,7 +273,7 @@ export class ChatPage {
   _stand() {
     const { status, isLive, isKnown } = this.stream;
     this.composer?.setLive(isLive);
-    if (byId("actions").hidden && isKnown) this.shell?.list.refresh();
+    this.queue?.setLive(isLive);
     this.header.show(this.stream);
     this._tellWaiting();
     if (this._resume) this._resume.hidden = status !== "interrupted" || isLive;

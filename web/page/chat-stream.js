@@ -15,6 +15,7 @@ import { ApiError } from "./api.js";
 import { partsOf, postSaid, resumeTurn, shownChat, stopTurn, streamOf } from "./chat-wire.js";
 import { blockOf, follow, isOver, newPlace } from "./following.js";
 import { Link } from "./link.js";
+import { forgetSeen, keepSeen, seenBefore, withLost } from "./lost-text.js";
 import { Replay } from "./replay.js";
 
 /** @typedef {import("../src/types.js").Message} Message */
@@ -49,6 +50,10 @@ export class ChatStream {
     /** Whether the server was asked, and has no chat of this name. */
     this.isMissing = false;
     this.link = new Link(told.link);
+    /** How the last turn that was followed here ended. */
+    this.ended = "";
+    /** The turn whose branch is shown; "" for that of the last one. */
+    this.branch = "";
     /** @type {Map<string, string>} */
     this._keys = new Map();
     this._told = told;
@@ -74,17 +79,33 @@ export class ChatStream {
    */
   async say(said) {
     const at = Date.now();
-    const prompt = { id: `said-${at}`, role: /** @type {const} */ ("user"), parts: partsOf(said) };
-    this.messages.push(prompt);
+    this.ended = "";
+    const before = this.messages;
+    const place = this.messages.findIndex(({ id }) => id === `${said.edit ?? said.again}.user`);
+    const first = this.messages[place];
+    const parts = said.again && first ? first.parts : [...filesOf(first), ...partsOf(said)];
+    const prompt = { id: `said-${at}`, role: /** @type {const} */ ("user"), parts };
+    this.messages = [...(first ? before.slice(0, place) : before), prompt];
     this._begin(newMessage(`reply-${at}`));
     this._told.messages();
-    const response = await this._held(() => this._post(said, prompt));
+    const after = first ? "" : this.branch;
+    const response = await this._held(() => this._post({ ...said, after }, prompt, before));
+    if (response) this.branch = "";
     if (response) await this._held(() => this._stay(() => this._hear(response)));
   }
 
   /** Stop the turn that runs. */
   async stop() {
     await stopTurn(this.id);
+  }
+
+  /**
+   * Show another version of a message, and what was said after it.
+   * @param {string} turn
+   */
+  async show(turn) {
+    this.branch = turn;
+    await this.load();
   }
 
   /** Go on with a turn that was interrupted. */
@@ -134,22 +155,23 @@ export class ChatStream {
   /**
    * @param {Said} said
    * @param {Message} prompt
+   * @param {Message[]} before
    */
-  async _post(said, prompt) {
+  async _post(said, prompt, before) {
     try {
-      return await this._asked((signal) => postSaid(this.id, prompt, said.choice, signal));
+      return await this._asked((signal) => postSaid(this.id, prompt, said, signal));
     } catch (error) {
       if (this.link.isClosed || !(error instanceof ApiError)) throw error;
-      this._unsay(prompt);
+      this._unsay(before);
       this._told.unsent(said, error);
       if (error.isPassing || error.code === "turn_running") setTimeout(() => this.load());
       return null;
     }
   }
 
-  /** @param {Message} prompt */
-  _unsay(prompt) {
-    this.messages = this.messages.filter((one) => one !== prompt && one !== this.live);
+  /** @param {Message[]} before */
+  _unsay(before) {
+    this.messages = before;
     this._stand("idle", null);
     this._told.messages();
   }
@@ -175,17 +197,22 @@ export class ChatStream {
    * @returns {Promise<"over" | "cut" | "stale">}
    */
   async _read() {
-    const shown = await this._asked((signal) => shownChat(this.id, signal));
-    const response = shown && isRunning(shown.status) ? await this._asked((signal) => streamOf(this.id, signal)) : null;
+    /** @type {Record<string, string>} */
+    const query = this.branch ? { turn: this.branch } : {};
+    const shown = await this._asked((signal) => shownChat(this.id, signal, query));
+    // A turn that runs on another branch is not shown here.
+    const isHere = shown !== null && isRunning(shown.status) && !shown.branch;
+    const response = isHere ? await this._asked((signal) => streamOf(this.id, signal)) : null;
     this.link.reached();
-    if (shown && isRunning(shown.status) && !response) return this._read();
+    if (isHere && !response) return this._read();
     const before = this.live;
-    this.messages = shown?.messages ?? [];
+    this.branch = shown?.branch ?? "";
+    this.messages = withLost(shown?.messages ?? [], before ?? seenBefore(this.id));
     this.blocks = shown?.last ?? 0;
     this.isKnown = shown !== null;
     this.isMissing = !shown;
     if (!shown || !response) {
-      this._stand(shown?.status ?? "idle", null);
+      this._stand(shown && !isHere && isRunning(shown.status) ? "idle" : (shown?.status ?? "idle"), null);
       this._told.messages();
       return "over";
     }
@@ -228,10 +255,27 @@ export class ChatStream {
     const end = await follow(response, message, { place: this._place, seen, stop: this._stop, rest });
     replay?.end();
     if (end === "over") {
+      this.ended = String(message.metadata?.status ?? "");
+      if (message.metadata?.status === "interrupted") this.messages = withLost(this.messages, message);
       this._stand(message.metadata?.status === "interrupted" ? "interrupted" : "idle", null);
       this._told.messages();
+      void this._learn();
     }
     return end;
+  }
+
+  /** What only the timeline knows of the last messages: their model, their time, their versions. */
+  async _learn() {
+    try {
+      const shown = await shownChat(this.id, this._stop.signal, { last: "2" });
+      for (const { id, metadata } of shown?.messages ?? []) {
+        const own = this.messages.find((one) => one.id === id);
+        if (own) own.metadata = { ...metadata, ...own.metadata, ...(metadata?.versions ? { versions: metadata.versions } : {}) };
+      }
+      this._told.messages();
+    } catch {
+      // It is shown with the next reading of the chat.
+    }
   }
 
   /**
@@ -247,6 +291,7 @@ export class ChatStream {
       this._told.standing();
     }
     if (isShown && !isOver(message)) this._told.changed(message);
+    keepSeen(this.id, message);
   }
 
   /**
@@ -285,6 +330,7 @@ export class ChatStream {
   _stand(status, live) {
     this.status = status;
     this.live = live;
+    if (status === "idle") forgetSeen(this.id);
     this._told.standing();
   }
 }
@@ -292,4 +338,12 @@ export class ChatStream {
 /** @param {Status} status */
 function isRunning(status) {
   return status === "running" || status === "waiting";
+}
+
+/**
+ * The files of a message, which stay with each version of it.
+ * @param {Message | undefined} message
+ */
+function filesOf(message) {
+  return (message?.parts ?? []).filter((part) => part.type === "file");
 }

@@ -7,8 +7,19 @@ import { ApiError, ask, getJson, post, postJson } from "./api.js";
 
 /** @typedef {import("../src/types.js").Message} Message */
 /** @typedef {"idle" | "running" | "waiting" | "interrupted"} Status */
-/** @typedef {{text: string, files: import("./attachments.js").Attached[], choice: Record<string, string>}} Said */
-/** @typedef {{messages: Message[], last: number, status: Status, turn: string}} ShownChat */
+/**
+ * What is said. `edit` is the turn whose message it is another version of, `again` the one whose
+ * answer is asked for once more, `after` the one that it follows where that is not the last.
+ * @typedef {object} Said
+ * @property {string} text
+ * @property {import("./attachments.js").Attached[]} files
+ * @property {Record<string, string>} choice
+ * @property {string} [edit]
+ * @property {string} [again]
+ * @property {string} [after]
+ * @property {{turn: string, call: string}} [call] which is made again
+ */
+/** @typedef {{messages: Message[], last: number, status: Status, turn: string, branch: string}} ShownChat */
 
 const FORM = { "x-callblocks-sdk-version": "5" };
 
@@ -16,11 +27,13 @@ const FORM = { "x-callblocks-sdk-version": "5" };
  * What was said in a chat; null where there is none of that name.
  * @param {string} id
  * @param {AbortSignal} signal
+ * @param {Record<string, string>} [query] `turn` of a branch, and how many of the `last` messages
  * @returns {Promise<ShownChat | null>}
  */
-export async function shownChat(id, signal) {
+export async function shownChat(id, signal, query = {}) {
+  const asked = new URLSearchParams(query);
   try {
-    return await getJson(`/api/chat/${encodeURIComponent(id)}`, { headers: FORM, signal });
+    return await getJson(`/api/chat/${encodeURIComponent(id)}${asked.size ? `?${asked}` : ""}`, { headers: FORM, signal });
   } catch (error) {
     if (error instanceof ApiError && error.code === "unknown_timeline") return null;
     throw error;
@@ -43,11 +56,13 @@ export async function streamOf(id, signal, after = "") {
  * Say something; the stream of the turn that answers.
  * @param {string} id
  * @param {Message} prompt
- * @param {Record<string, string>} choice
+ * @param {Said} said
  * @param {AbortSignal} signal
  */
-export function postSaid(id, prompt, choice, signal) {
-  return post("/api/chat", { id, messages: [prompt], ...choice }, { headers: FORM, signal });
+export function postSaid(id, prompt, { choice, edit, again, after, call }, signal) {
+  if (call) return post(`/api/chat/${encodeURIComponent(id)}/again`, call, { headers: FORM, signal });
+  const of = edit ? { messageId: `${edit}.user` } : again ? { messageId: again, trigger: "regenerate-message" } : after ? { after } : {};
+  return post("/api/chat", { id, messages: [prompt], ...of, ...choice }, { headers: FORM, signal });
 }
 
 /** @param {string} id */

@@ -9,12 +9,13 @@
 import { setText } from "../src/dom.js";
 import { Attachments } from "./attachments.js";
 import { icon } from "./icons.js";
+import { t } from "../src/words.js";
 import { keep, kept } from "./keep.js";
 
 const DOUBLE_CLICK = 500;
 
 /** @typedef {import("./attachments.js").Attached} Attached */
-/** @typedef {{send: (text: string, files: Attached[]) => void, stop: () => void}} Does */
+/** @typedef {{send: (text: string, files: Attached[]) => void, queue: (text: string, files: Attached[]) => void, stop: () => void}} Does */
 
 /** The form at the foot of a chat. */
 export class Composer {
@@ -29,6 +30,7 @@ export class Composer {
     this._chat = chat;
     this._does = does;
     this._button = /** @type {HTMLButtonElement} */ (form.querySelector(".go"));
+    this._queue = /** @type {HTMLButtonElement} */ (form.querySelector(".later"));
     this._note = /** @type {HTMLElement} */ (form.querySelector(".composer-note"));
     this._isLive = false;
     this._changedAt = 0;
@@ -86,6 +88,7 @@ export class Composer {
       this._send();
     });
     this._button.addEventListener("click", () => this._press());
+    this._queue.addEventListener("click", () => this._send());
     this.box.addEventListener("keydown", (event) => {
       // 229 is what some browsers say of the Enter that ends a composition.
       if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
@@ -116,11 +119,11 @@ export class Composer {
 
   _send() {
     const text = this.box.value;
-    if (this._isLive) return this.complain("A turn runs. Wait for its end, or stop it; what you wrote stays here.");
     if (!text.trim() && !this.files.files.length) return this.box.focus();
     this.complain("");
     this.write("");
-    this._does.send(text, this.files.taken());
+    if (this._isLive) this._does.queue(text, this.files.taken());
+    else this._does.send(text, this.files.taken());
   }
 
   _keep() {
@@ -129,7 +132,10 @@ export class Composer {
 
   _draw() {
     const words = this._isLive ? "Stop" : "Send";
-    this._button.replaceChildren(icon(words.toLowerCase()), words);
+    this._button.replaceChildren(icon(words.toLowerCase()), t(words));
+    this._queue.hidden = !this._isLive;
+    setText(this._queue, t("Queue"));
+    this.box.placeholder = t(this._isLive ? "Message for after this turn" : "Message, or drop a file here");
     if (!this._isLive) this.complain("");
     this._look();
   }

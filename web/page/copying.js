@@ -23,11 +23,11 @@ export async function copyBy(button, text, within = document.body) {
 }
 
 /**
- * Whether the text is in the clipboard now.
+ * Copy a text; whether it is in the clipboard now.
  * @param {string} text
- * @param {Element} within
+ * @param {Element} [within]
  */
-async function copied(text, within) {
+export async function copied(text, within = document.body) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -20,6 +20,10 @@ const ICONS = {
       ["rect", { x: "4", y: "12", width: "8", height: "4", rx: "1.5", fill: "currentColor" }],
     ],
   },
+  more: {
+    size: 16,
+    shapes: ["3.5", "8", "12.5"].map((cx) => ["circle", { cx, cy: "8", r: "1.25", fill: "currentColor" }]),
+  },
   menu: { size: 16, shapes: [["path", { d: "M2 4.5h12M2 8h12M2 11.5h12", ...STROKE }]] },
   system: {
     size: 16,

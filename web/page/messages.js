@@ -6,12 +6,14 @@
  *     list.changed()                 more of the message that is under way
  *
  * Of a long chat the last messages are there, the others come by a button, and what is seen does
- * not move. What the person opened stays open over reloads: it is kept for the tab, by message.
+ * not move; the first ones are one press away, with only those beside them drawn. What the person opened stays open over reloads: it is kept for the tab, by message.
  */
 
 import "../src/call-blocks.js";
 import { h, keyed, set, setText } from "../src/dom.js";
+import { t } from "../src/words.js";
 import { keep, kept } from "./keep.js";
+import { messageFoot } from "./message-foot.js";
 
 const AT_ONCE = 60;
 
@@ -23,10 +25,15 @@ const AT_ONCE = 60;
 export class Messages {
   /**
    * @param {HTMLElement} talk
-   * @param {{keyOf: (message: Message) => string, drawn: () => void, setup: (element: CallBlocks) => void}} how
+   * @param {object} how
+   * @param {(message: Message) => string} how.keyOf
+   * @param {() => void} how.drawn
+   * @param {(element: CallBlocks) => void} how.setup
+   * @param {import("./message-foot.js").Does} how.does
    */
-  constructor(talk, { keyOf, drawn, setup }) {
+  constructor(talk, { keyOf, drawn, setup, does }) {
     this._talk = talk;
+    this._does = does;
     this._keyOf = keyOf;
     this._drawn = drawn;
     this._setup = setup;
@@ -39,13 +46,21 @@ export class Messages {
     this._views = new Map();
     /** @type {Set<string>} */
     this._revoked = new Set();
+    // The messages that are drawn: so many up to a place, which is the end unless the person went
+    // to the first ones.
     this._shown = AT_ONCE;
+    /** @type {number | null} */
+    this._until = null;
     this._frame = 0;
     this._isAll = true;
     this._box = h("div", { class: "msgs" });
-    this._earlier = h("button", { type: "button", class: "btn earlier", onclick: () => this._more() });
-    this._earlier.hidden = true;
-    talk.append(this._earlier, this._box);
+    const quiet = (/** @type {string} */ words, /** @type {() => void} */ press) =>
+      h("button", { type: "button", class: "btn small", "data-kind": "quiet", onclick: press }, words);
+    this._count = h("span", {});
+    this._earlier = h("div", { class: "earlier" }, this._count, quiet(t("Show {n}", { n: AT_ONCE }), () => this._more()), quiet(t("Go to the first"), () => this._goFirst()));
+    this._later = h("div", { class: "earlier later" }, h("span", {}), quiet(t("Show {n}", { n: AT_ONCE }), () => this._moreLater()), quiet(t("Go to the last"), () => this.goLast()));
+    this._earlier.hidden = this._later.hidden = true;
+    talk.append(this._earlier, this._box, this._later);
   }
 
   /**
@@ -98,10 +113,55 @@ export class Messages {
   }
 
   _drawAll() {
-    const left = Math.max(0, this._messages.length - this._shown);
+    const until = Math.min(this._until ?? Infinity, this._messages.length);
+    const left = Math.max(0, until - this._shown);
+    const later = this._messages.length - until;
     this._earlier.hidden = left === 0;
-    setText(this._earlier, `Show earlier messages (${left})`);
-    keyed(this._box, this._views, this._messages.slice(left), this._keyOf, (message) => this._view(message));
+    this._later.hidden = later === 0;
+    setText(this._count, many(left, t("1 earlier message"), t("{n} earlier messages", { n: number(left) })));
+    setText(/** @type {Element} */ (this._later.firstElementChild), many(later, t("1 later message"), t("{n} later messages", { n: number(later) })));
+    keyed(this._box, this._views, this._messages.slice(left, until), this._keyOf, (message) => this._view(message));
+  }
+
+  /** The first messages alone: the way there does not draw thousands. */
+  _goFirst() {
+    this._until = AT_ONCE;
+    this._shown = AT_ONCE;
+    this._drawAll();
+    this._box.firstElementChild?.scrollIntoView({ block: "start" });
+    /** @type {HTMLElement | null} */ (this._box.firstElementChild)?.focus({ preventScroll: true });
+  }
+
+  /**
+   * Bring the answer of a turn into view; whether it is there.
+   * @param {string} turn
+   */
+  reveal(turn) {
+    const at = this._messages.findIndex(({ id }) => id === turn || id === `${turn}.user`);
+    if (at < 0) return false;
+    if (at < this._messages.length - this._shown) this._until = Math.min(at + AT_ONCE / 2, this._messages.length);
+    this._drawAll();
+    this._isAll = false;
+    const view = this._views.get(this._keyOf(/** @type {Message} */ (this._messages[at])));
+    view?.node.scrollIntoView({ block: "start" });
+    view?.node.focus({ preventScroll: true });
+    return true;
+  }
+
+  _moreLater() {
+    this._shown += AT_ONCE;
+    this._until = (this._until ?? 0) + AT_ONCE;
+    if (this._until >= this._messages.length) this._until = null;
+    this._drawAll();
+  }
+
+  /** Back to the end. */
+  goLast() {
+    if (this._until === null) return;
+    this._until = null;
+    this._shown = AT_ONCE;
+    this._drawAll();
+    document.documentElement.scrollTop = document.documentElement.scrollHeight;
   }
 
   _drawLive() {
@@ -131,7 +191,9 @@ export class Messages {
     blocks.revoked = this._revoked;
     this._setup(blocks);
     const isUser = first.role === "user";
-    const node = h("article", { class: "msg", tabindex: "-1", "data-from": isUser ? "user" : "model", "aria-label": isUser ? "You" : "Model" }, blocks);
+    const node = h("article", { class: "msg", tabindex: "-1", "data-from": isUser ? "user" : "model", "aria-label": t(isUser ? "You" : "Model") }, blocks);
+    const foot = messageFoot(node, this._does);
+    node.append(foot.node);
     let id = first.id;
     blocks.addEventListener("callblocks-toggle", () => {
       const open = [...blocks.openKeys];
@@ -146,7 +208,18 @@ export class Messages {
         set(node, "aria-busy", isLive && "true");
         blocks.message = message;
         blocks.flush();
+        foot.update(message, isLive);
       },
     };
   }
 }
+
+/**
+ * @param {number} count
+ * @param {string} one
+ * @param {string} more
+ */
+const many = (count, one, more) => (count === 1 ? one : more);
+
+/** @param {number} value */
+const number = (value) => value.toLocaleString("en");

@@ -5,6 +5,7 @@
  * parts of what is known.
  */
 
+import "./language.js";
 import "../src/call-blocks.js";
 import { h } from "../src/dom.js";
 import { ApiError, getJson, postJson } from "./api.js";

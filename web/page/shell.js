@@ -8,12 +8,13 @@
  */
 
 import { h } from "../src/dom.js";
+import { t } from "../src/words.js";
 import { ChatList } from "./chat-list.js";
 import { icon } from "./icons.js";
 import { shortcuts } from "./shortcuts.js";
 import { themeButton } from "./theme-button.js";
 
-/** @typedef {"chat" | "playground" | "timeline"} PageName */
+/** @typedef {"chat" | "playground" | "timeline" | "settings"} PageName */
 
 const KEYS = [
   { key: "n", words: "New chat", run: () => location.assign("/") },
@@ -32,7 +33,7 @@ const KEYS = [
  */
 export function mountShell({ page, chat = "", keys = [], heard, reached }) {
   const side = /** @type {HTMLElement} */ (document.getElementById("side"));
-  const chats = h("nav", { "aria-label": "Chats" });
+  const chats = h("nav", { "aria-label": t("Chats") });
   side.replaceChildren(brand(), pages(page, chat), chats, foot());
   for (const menu of document.querySelectorAll(".menu")) if (!menu.hasChildNodes()) menu.append(icon("menu"));
   shortcuts([...KEYS, ...keys]);
@@ -53,8 +54,9 @@ function pages(page, chat) {
     row("/", "New chat", page === "chat" && !chat, h("kbd", { class: "wide" }, "N")),
     row("/playground", "Playground", page === "playground"),
     row(timelineOf(chat), "Timeline", page === "timeline"),
+    row("/settings", "Settings", page === "settings"),
   ];
-  return h("nav", { "aria-label": "Pages" }, h("ul", {}, ...rows));
+  return h("nav", { "aria-label": t("Pages") }, h("ul", {}, ...rows));
 }
 
 /**
@@ -65,7 +67,7 @@ function pages(page, chat) {
  */
 function row(href, words, isCurrent, more = null) {
   const props = { class: "row", href, "data-page": words.toLowerCase().replace(" ", "-"), "aria-current": isCurrent && "page" };
-  return h("li", {}, h("a", props, h("span", {}, words), more));
+  return h("li", {}, h("a", props, h("span", {}, t(words)), more));
 }
 
 /** @param {string} chat */

@@ -31,12 +31,13 @@ export function themeButton() {
   return button;
 }
 
-function current() {
+/** The theme that was chosen. */
+export function current() {
   return document.documentElement.dataset.theme ?? "system";
 }
 
 /** @param {string} theme */
-function choose(theme) {
+export function choose(theme) {
   apply(theme);
   try {
     if (theme === "system") localStorage.removeItem(NAME);

@@ -6,6 +6,7 @@
  * Choosing a block marks what the model sees of it, and the other way round.
  */
 
+import "./language.js";
 import { h } from "../src/dom.js";
 import { sizeText } from "../src/shown.js";
 import { ApiError } from "./api.js";

@@ -28,3 +28,11 @@ export function shortTime(then, now = new Date()) {
   if (dayOf(then, now) !== "Earlier") return TIME.format(then);
   return (then.getFullYear() === now.getFullYear() ? DAY : YEAR).format(then);
 }
+
+/**
+ * The time of day; "" for what is none.
+ * @param {Date} then
+ */
+export function clock(then) {
+  return Number.isNaN(then.getTime()) ? "" : TIME.format(then);
+}

@@ -9,6 +9,7 @@
  *     callblocks-answer   {approval, verdict: "once" | "while" | "deny", minutes?, reason?}
  *     callblocks-revoke   {approval: {id}}   a grant is to be taken back
  *     callblocks-open     {artifact | file | result}, cancelable: else the link is followed
+ *     callblocks-call     {call, action}     a call is to be cancelled, made again, copied, found
  *     callblocks-toggle   {key, open}
  *
  * Attributes: `live` while more is to come; `show="calls"` leaves prose to the page around it.
@@ -33,7 +34,7 @@ import { sheet } from "./styles.js";
 const UNSEEN_WAIT = 200;
 // In this order: who says it counts for the parts that follow.
 const SETTABLE = [
-  "from", "artifactHref", "pictureHref", "openKeys", "revoked", "parts", "message", "timeline", "text",
+  "from", "artifactHref", "pictureHref", "callActions", "openKeys", "revoked", "parts", "message", "timeline", "text",
 ];
 
 const Base = globalThis.HTMLElement ?? /** @type {typeof HTMLElement} */ (class {});
@@ -54,6 +55,8 @@ export class CallBlocks extends Base {
   #revoked = new Set();
   /** @type {Announcer | undefined} */
   #announcer;
+  /** @type {Set<string>} */
+  #callActions = new Set(["copy"]);
   #isDue = false;
   #isClosed = false;
   #from = "assistant";
@@ -74,6 +77,7 @@ export class CallBlocks extends Base {
     failure: (id) => this.#refused.get(id) ?? "",
     retry: (id) => void this.#refused.delete(id),
     revoked: (id) => this.#revoked.has(id),
+    callActions: this.#callActions,
   };
 
   connectedCallback() {
@@ -127,6 +131,18 @@ export class CallBlocks extends Base {
   set openKeys(/** @type {Iterable<string>} */ keys) {
     this.#openKeys.clear();
     for (const key of keys ?? []) this.#openKeys.add(key);
+    this.#drawn?.clear();
+    this.#later();
+  }
+
+  /** What can be done with a call: `copy`, and `copy-as`, `cancel`, `again`, `timeline` by the page. */
+  get callActions() {
+    return new Set(this.#callActions);
+  }
+
+  set callActions(/** @type {Iterable<string>} */ actions) {
+    this.#callActions.clear();
+    for (const action of actions ?? []) this.#callActions.add(action);
     this.#drawn?.clear();
     this.#later();
   }

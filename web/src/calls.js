@@ -78,6 +78,8 @@ function newCall(part, id, approval, isLive) {
   const call = { id, name: toolName(part), input: part.input ?? part.rawInput, state };
   const { startedAt, progress } = noteOf(part);
   if (state === "running" && startedAt !== undefined) call.startedAt = startedAt;
+  const seconds = secondsOf(part);
+  if (seconds !== undefined && !isGoing(state) && state !== "waiting") call.seconds = seconds;
   if (state === "running" && progress) call.progress = progress;
   if (part.output !== undefined) call.output = part.output;
   if (state === "failed" || state === "denied") call.error = whyNot(part, approval, state);
@@ -85,6 +87,17 @@ function newCall(part, id, approval, isLive) {
   if (textsOf(part.notices).length) call.notices = textsOf(part.notices);
   if (textOf(part.code)) call.code = part.code;
   return isLive || !isGoing(state) ? call : { ...call, state: "failed", error: NO_RESULT };
+}
+
+/**
+ * How long a call took: as the page saw it, else as the server says.
+ * @param {Part} part
+ */
+function secondsOf(part) {
+  const { startedAt, endedAt } = noteOf(part);
+  if (startedAt !== undefined && endedAt !== undefined) return Math.max(0, (endedAt - startedAt) / 1000);
+  const said = (part.callProviderMetadata ?? part.providerMetadata)?.callblocks?.seconds;
+  return typeof said === "number" && said >= 0 ? said : undefined;
 }
 
 /** @param {CallState} state */

@@ -57,7 +57,8 @@ export class Grouping {
     const key = this.#slots.key(`${part.type}:${index}`);
     const live = part.state === "streaming" && this.#isLive;
     const of = member ? { member } : {};
-    if (part.type === "text") this.#slots.push({ kind: "prose", key, text, live, ...of });
+    const kept = part.providerMetadata?.callblocks?.kept === true ? { kept: true } : {};
+    if (part.type === "text") this.#slots.push({ kind: "prose", key, text, live, ...kept, ...of });
     else this.#slots.push({ kind: "thought", key, text, live, ...seconds(part), ...of });
   }
 

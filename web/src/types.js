@@ -58,6 +58,7 @@
  * @property {any} [output]
  * @property {string} [error] why it failed, or was denied
  * @property {number} [startedAt] when it began, in milliseconds since 1970
+ * @property {number} [seconds] how long it took
  * @property {string} [progress] the last that a running call told
  * @property {string} [shown] a display text that came ready, instead of name and input
  * @property {string[]} [notices] what the runtime has to say about it
@@ -102,7 +103,7 @@
 
 /** @typedef {{name: string, mime: string, url: string, size?: number, text?: string}} FileRef */
 
-/** @typedef {{kind: "prose", key: string, text: string, live: boolean, member?: string}} Prose */
+/** @typedef {{kind: "prose", key: string, text: string, live: boolean, kept?: boolean, member?: string}} Prose */
 /** @typedef {{kind: "thought", key: string, text: string, live: boolean, seconds?: number, member?: string}} Thought */
 /** @typedef {{kind: "batch", key: string, calls: Call[], failed: number, running: string, member?: string}} Batch */
 /** @typedef {{kind: "validation", key: string, text: string}} Validation */

@@ -122,6 +122,7 @@ COMMANDS = {
     ),
     "run": ("callblocks.cli.commands.run", "Run the calls in a text, as far as a policy allows."),
     "chat": ("callblocks.cli.commands.chat", "Talk with a model that calls tools."),
+    "chats": ("callblocks.cli.commands.chats", "List, search, show and continue chats."),
     "serve": ("callblocks.cli.commands.serve", "Serve chats and timelines over HTTP."),
     "proxy": (
         "callblocks.cli.commands.proxy",
@@ -140,6 +141,10 @@ COMMANDS = {
     "stats": (
         "callblocks.cli.commands.bulk:stats",
         "Say what callblocks would have saved in logs.",
+    ),
+    "eval": (
+        "callblocks.cli.commands.eval",
+        "Measure how well a model calls tools, in each dialect.",
     ),
     "workspace": (
         "callblocks.cli.commands.office",
@@ -167,8 +172,10 @@ EXTRAS = {
     "run": "run",
     "tools": "run",
     "audit": "run",
+    "eval": "eval",
     "stats": "run",
     "chat": "chat",
+    "chats": "chat",
     "models list": "chat",
     "models test": "chat",
     "serve": "server",

@@ -44,7 +44,7 @@ _DENIALS = 5
 # Servers that report no usage: characters of a token, on average.
 _CHARACTERS_A_TOKEN = 4
 # The most characters of a model that are read at a time.
-_PART = 4096
+_PART = 512
 
 
 async def reply(

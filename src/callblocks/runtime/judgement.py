@@ -250,6 +250,9 @@ class Turn:
         # Whether `take_new_taints` may return something.
         self.has_new_taints = False
         self._signal: asyncio.Future[None] | None = None
+        # The calls that a person cancelled, and what wakes those that run.
+        self._cancelled: set[str] = set()
+        self._signals: dict[str, asyncio.Future[None]] = {}
 
     @property
     def tainted(self) -> tuple[str, ...]:
@@ -284,16 +287,42 @@ class Turn:
         if self._signal is not None and not self._signal.done():
             self._signal.set_result(None)
 
-    async def wait(self, work: asyncio.Future[Any], seconds: float | None = None) -> bool:
-        """Wait for some work, a timeout or the stop of the turn; return whether the work is
-        done.
+    def cancel(self, call: str) -> bool:
+        """Cancel one call that runs, and let the turn go on; return whether it ran."""
+        signal = self._signals.get(call)
+        if signal is None or signal.done():
+            return False
+        self._cancelled.add(call)
+        signal.set_result(None)
+        return True
+
+    def has_cancelled(self, call: str) -> bool:
+        """Return whether a call was cancelled, alone or with the turn."""
+        return self.stopped or call in self._cancelled
+
+    async def wait_for_call(self, work: asyncio.Future[Any], seconds: float, call: str) -> bool:
+        """Wait as `wait` does, for a call that can be cancelled alone."""
+        self._signals[call] = signal = asyncio.get_running_loop().create_future()
+        try:
+            return await self.wait(work, seconds, signal)
+        finally:
+            del self._signals[call]
+
+    async def wait(
+        self,
+        work: asyncio.Future[Any],
+        seconds: float | None = None,
+        signal: asyncio.Future[None] | None = None,
+    ) -> bool:
+        """Wait for some work, a timeout, a signal or the stop of the turn; return whether the work
+        is done.
         """
         loop = asyncio.get_running_loop()
         # A turn may be resumed in another event loop; a future belongs to one.
         if self._signal is None or self._signal.get_loop() is not loop:
             self._signal = loop.create_future()
         if not self.stopped and not work.done():
-            ends = {work, self._signal}
+            ends = {work, self._signal, *([] if signal is None else [signal])}
             await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return work.done()
 

@@ -155,9 +155,10 @@ async def invoke(
     scope.run(CALL_FILES.set, files or CallFiles())
     task = scope.run(begin)
     try:
-        if await turn.wait(task, seconds):
+        if await turn.wait_for_call(task, seconds, context.call_id):
             return _result(task)
-        code, why = ("cancelled", "stopped") if turn.stopped else ("timeout", f"{seconds:g} s")
+        is_cancelled = turn.has_cancelled(context.call_id)
+        code, why = ("cancelled", "stopped") if is_cancelled else ("timeout", f"{seconds:g} s")
         raise ToolError(code, _WORDS[code].format(name=tool.name, why=why))
     finally:
         # Set even on success: a thread that the tool left behind sees that nobody waits any more.

@@ -37,15 +37,31 @@ from callblocks.server.approval_routes import (
     list_approvals,
 )
 from callblocks.server.chats.agui_routes import RunBody, post_run
-from callblocks.server.chats.chat_routes import (
-    ChatBody,
+from callblocks.server.chats.chat_list import (
+    ChatHits,
     ChatList,
+    ChatsQuery,
+    Deleted,
+    FoundQuery,
     Nothing,
+    Title,
+    delete_chat,
+    follow_chats,
+    list_chats,
+    rename_chat,
+    search_chats,
+)
+from callblocks.server.chats.chat_routes import (
+    AgainBody,
+    Cancelled,
+    ChatBody,
+    ChatQuery,
     Resumed,
     ShownChat,
     Stopped,
     StreamQuery,
-    list_chats,
+    cancel_call,
+    make_again,
     post_chat,
     resume_chat,
     show_chat,
@@ -79,9 +95,22 @@ from callblocks.server.info_routes import (
 )
 from callblocks.server.mcp_routes import McpList, SwitchBody, list_mcp, switch_mcp
 from callblocks.server.openapi import Endpoint, openapi_document
-from callblocks.server.pages import send_file, show_inspector, show_page, show_playground
+from callblocks.server.pages import (
+    send_file,
+    show_inspector,
+    show_page,
+    show_playground,
+    show_settings,
+)
 from callblocks.server.service import Service
 from callblocks.server.settings import ServerSettings
+from callblocks.server.settings_routes import (
+    ModelTest,
+    TestBody,
+    ToolVerdicts,
+    show_verdicts,
+    test_model,
+)
 from callblocks.server.timeline_routes import (
     JSON_LINES,
     AfterQuery,
@@ -298,6 +327,7 @@ ENDPOINTS = (
         method="GET", path="/playground", handler=show_playground, gives=_HTML, also=(304, 500)
     ),
     Endpoint(method="GET", path="/timeline", handler=show_inspector, gives=_HTML, also=(304, 500)),
+    Endpoint(method="GET", path="/settings", handler=show_settings, gives=_HTML, also=(304, 500)),
     Endpoint(
         method="GET",
         path="/web/{path}",
@@ -330,14 +360,64 @@ ENDPOINTS = (
         method="GET",
         path="/api/chats",
         handler=list_chats,
+        query=ChatsQuery,
         gives=ChatList,
-        faults=("store_unavailable",),
+        faults=("store_unavailable", "invalid_request"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats/stream",
+        handler=follow_chats,
+        gives=_STREAM,
+        faults=("store_unavailable", "too_many_streams"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/chats/search",
+        handler=search_chats,
+        query=FoundQuery,
+        gives=ChatHits,
+        faults=("store_unavailable", "invalid_request"),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/calls/{call}/cancel",
+        handler=cancel_call,
+        body=Nothing,
+        gives=Cancelled,
+        faults=(*_BODY, *_STORED),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/again",
+        handler=make_again,
+        query=VersionQuery,
+        body=AgainBody,
+        gives=_STREAM,
+        faults=(*_BODY, *_STORED, *_TURN),
+        headers=(VERSION_HEADER,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/rename",
+        handler=rename_chat,
+        body=Title,
+        gives=Title,
+        faults=(*_BODY, *_STORED),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/chat/{id}/delete",
+        handler=delete_chat,
+        body=Nothing,
+        gives=Deleted,
+        faults=(*_BODY, *_STORED),
     ),
     Endpoint(
         method="GET",
         path="/api/chat/{id}",
         handler=show_chat,
-        query=VersionQuery,
+        query=ChatQuery,
         gives=ShownChat,
         faults=(*_STORED, "invalid_request"),
         headers=(VERSION_HEADER,),
@@ -460,6 +540,20 @@ ENDPOINTS = (
         ),
     ),
     Endpoint(method="GET", path="/api/tools", handler=list_tools, gives=ToolList),
+    Endpoint(
+        method="GET",
+        path="/api/tools/verdicts",
+        handler=show_verdicts,
+        gives=ToolVerdicts,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/models/test",
+        handler=test_model,
+        body=TestBody,
+        gives=ModelTest,
+        faults=(*_BODY, "too_busy"),
+    ),
     Endpoint(
         method="GET",
         path="/api/tools/{name}",

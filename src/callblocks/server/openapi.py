@@ -73,6 +73,7 @@ _PARAMETER = re.compile(r"\{(\w+)\}")
 _PATTERNS = {
     "id": "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
     "name": "^[^/]{1,200}$",
+    "call": "^[^/]{1,200}$",
     "digest": "^[0-9a-f]{64}$",
     "path": "^[A-Za-z0-9_-]{1,50}(/[A-Za-z0-9_-]{1,50}){0,3}[.](css|html|js|svg)$",
 }

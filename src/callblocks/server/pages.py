@@ -22,9 +22,23 @@ from callblocks.server.http.faults import ApiFault
 from callblocks.server.service import service_of
 from callblocks.views.html.page_markdown import web_folder
 
-__all__ = ("PAGES", "WEB", "is_page", "send_file", "show_inspector", "show_page", "show_playground")
+__all__ = (
+    "PAGES",
+    "WEB",
+    "is_page",
+    "send_file",
+    "show_inspector",
+    "show_page",
+    "show_playground",
+    "show_settings",
+)
 
-PAGES = {"/": "index.html", "/playground": "playground.html", "/timeline": "timeline.html"}
+PAGES = {
+    "/": "index.html",
+    "/playground": "playground.html",
+    "/settings": "settings.html",
+    "/timeline": "timeline.html",
+}
 """The file of each page, by its address."""
 WEB = "/web/"
 """Where the files of the pages are."""
@@ -80,6 +94,11 @@ async def show_playground(request: Request) -> Response:
 
 async def show_inspector(request: Request) -> Response:
     """The page that shows a timeline, block by block."""
+    return await _page(request)
+
+
+async def show_settings(request: Request) -> Response:
+    """The page of models, tools and looks."""
     return await _page(request)
 
 

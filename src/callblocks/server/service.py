@@ -33,6 +33,7 @@ from collections.abc import (
 )
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -43,8 +44,10 @@ from callblocks.core.errors import TimelineError
 from callblocks.guard.workers.threads import Budget, BudgetFull
 from callblocks.guard.workers.worker import Patience, Worker
 from callblocks.models.model import Model
+from callblocks.server.chats.chat_labels import LABELS, ChatLabels
+from callblocks.server.chats.chat_watch import ChatSummary, ChatWatch, Marked
 from callblocks.server.chats.chats import Chats
-from callblocks.server.chats.known_chats import KnownChats
+from callblocks.server.chats.known_chats import ChatStatus, KnownChats
 from callblocks.server.cpu_program import Work, framed, receive_frame
 from callblocks.server.http.event_stream import until_gone
 from callblocks.server.http.faults import NOT_KEPT, ApiFault
@@ -53,7 +56,9 @@ from callblocks.server.http.rate_limits import Slots, client_name
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
 from callblocks.session.team import replay_of
-from callblocks.timeline.log.store import Head
+from callblocks.timeline.log.store import Head, Summary
+from callblocks.timeline.recall.search import Search, open_search
+from callblocks.timeline.timeline import SEARCH, TIMELINES
 from callblocks.views.replay import Replay
 
 __all__ = (
@@ -194,6 +199,8 @@ class Service:
         self.metrics = metrics
         self.chats = Chats(host, metrics, settings.max_turns)
         self.known = KnownChats(host.store)
+        self.labels = ChatLabels(host.store)
+        self.watch = ChatWatch(self._marks, self._summaries)
         self.health = HealthCheck(host)
         self.slots = Slots(settings.max_streams)
         self._ends = asyncio.Event()
@@ -254,8 +261,58 @@ class Service:
         return [one.model for one in self.host.offered] if team is None else team.models
 
     def is_chat(self, name: str) -> bool:
-        """Return whether a timeline is a chat, and not the timeline of a team member."""
-        return not self.host.is_member(name)
+        """Return whether a timeline is a chat, and not that of a team member or of the labels."""
+        return name != LABELS and not self.host.is_member(name)
+
+    def title(self, chat: Summary) -> str:
+        """Return what somebody called a chat, else the beginning of its first prompt."""
+        return self.labels.title(chat.name) or self.known.title(chat)
+
+    def listed(self) -> list[Summary]:
+        """Return the chats that were not deleted, the latest first; called in a thread."""
+        self.labels.refresh()
+        known = [
+            one
+            for one in self.host.store.names()
+            if self.is_chat(one.name) and not self.labels.is_deleted(one)
+        ]
+        return sorted(known, key=lambda one: (one.updated, one.name), reverse=True)
+
+    def summary(self, chat: Summary) -> ChatSummary:
+        """Return what a list says of a chat; called in a thread."""
+        running = self.chats.get(chat.name)
+        waiting = 0 if running is None else len(running.waiting)
+        status: ChatStatus = "waiting" if waiting else "running"
+        return ChatSummary(
+            id=chat.name,
+            is_running=running is not None,
+            last=chat.count,
+            created=chat.created,
+            updated=chat.updated,
+            title=self.title(chat),
+            status=self.known.status(chat) if running is None else status,
+            waiting=waiting,
+        )
+
+    async def _marks(self) -> list[Marked]:
+        return [Marked(one.name, self._mark(one)) for one in await self.read(self.listed)]
+
+    def _mark(self, chat: Summary) -> object:
+        running = self.chats.get(chat.name)
+        waiting = None if running is None else len(running.waiting)
+        return chat.count, chat.updated, waiting, self.labels.title(chat.name)
+
+    async def _summaries(self, names: Sequence[str]) -> list[ChatSummary]:
+        wanted = set(names)
+        return await self.read(
+            lambda: [self.summary(one) for one in self.listed() if one.name in wanted]
+        )
+
+    @cached_property
+    def search(self) -> Search:
+        """The index of what was said in all chats; made when it is first asked."""
+        state = self.host.settings.state
+        return open_search(self.host.settings.store or str(state / TIMELINES), state / SEARCH)
 
     async def until_end(self, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """The same, but over when the server ends."""
@@ -281,6 +338,8 @@ class Service:
         await self.chats.close(self.settings.grace)
         self._cpu.close()
         self.health.close()
+        if "search" in self.__dict__:
+            self.search.close()
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:

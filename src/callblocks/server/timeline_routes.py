@@ -21,6 +21,7 @@ from callblocks.server.http.event_stream import EventStream, comment, event_byte
 from callblocks.server.http.faults import ApiFault, ErrorWords, answer_json
 from callblocks.server.http.request import Number, event_number, read_query
 from callblocks.server.service import Service, readable, service_of
+from callblocks.timeline.branches import Branches
 from callblocks.timeline.log.store import Summary
 from callblocks.timeline.log.transfer import Finding, export_lines, verify, verify_artifacts
 from callblocks.views.chat.timeline_chat import shown
@@ -200,18 +201,28 @@ class Verified(msgspec.Struct, frozen=True):
 
 
 async def show_timeline(request: Request) -> Response:
-    """A timeline as one page of HTML that loads nothing."""
+    """A timeline as one page of HTML that loads nothing; of its branches, the newest."""
     service, name = service_of(request), request.path_params["name"]
     head = await service.existing(name)
-    title, entries = await service.read(lambda: (_title(service, name), service.entries(name)))
+    title, entries = await service.read(lambda: (_title(service, name), _newest(service, name)))
     page = PageWork(title, entries, head.count)
     return await service.work(request, page, "text/html; charset=utf-8", _PAGE_HEADERS)
+
+
+def _newest(service: Service, name: str) -> list[Entry]:
+    """Return the entries of the turns that lead to the last one, as the page of the chat shows."""
+    entries, branches = service.entries(name), Branches()
+    for entry in entries:
+        branches.feed(entry.block)
+    hidden = branches.hidden()
+    return [entry for entry in entries if entry.block.turn_id not in hidden]
 
 
 def _title(service: Service, name: str) -> str:
     """Return the title of the chat, or the name of the timeline if it has no prompt yet."""
     chats = (one for one in service.host.store.names() if one.name == name)
-    return next(map(service.known.title, chats), "") or name
+    service.labels.refresh()
+    return next(map(service.title, chats), "") or name
 
 
 async def verify_timeline(request: Request) -> Response:

@@ -33,7 +33,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -585,7 +585,8 @@ def _flat(sections: Iterable[Section]) -> list[Part]:
 
 
 class Talk:
-    """The talk of one turn; `before` is the last number of the timeline before it.
+    """The talk of one turn; `before` is the last number of the timeline before it, and `hidden` are
+    the turns of other branches.
 
     `views` gives what a model is shown by the dialect that it speaks. `round` counts the replies
     and `calls` the calls in them. A turn that goes on after a crash goes on counting.
@@ -598,8 +599,11 @@ class Talk:
         spoken: Dialect | None,
         turn: str,
         before: int,
+        hidden: Container[str] = (),
     ) -> None:
         self.turn = turn
+        self._hidden = hidden
+        self._left_out = 0
         self.round = self.calls = 0
         self.prompt = ""
         self._timeline = timeline
@@ -646,7 +650,13 @@ class Talk:
         )
 
     def _catch_up(self) -> None:
-        self._view.feed(self._timeline.entries(after=self._view.last))
+        entries = self._timeline.entries(after=max(self._view.last, self._left_out))
+        for entry in entries:
+            # Of other branches the model is shown nothing.
+            if entry.block.turn_id in self._hidden:
+                self._left_out = entry.seq
+            else:
+                self._view.feed((entry,))
 
     def _look_back(self, block: Block) -> None:
         """Take what an earlier process did in this turn."""

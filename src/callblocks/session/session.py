@@ -37,6 +37,7 @@ from callblocks.session.model_choice import (
 from callblocks.session.turn import TurnRun, run_blocking
 from callblocks.session.turn_factory import RuntimeDeps, TurnFactory
 from callblocks.session.turn_lock import TurnTaking
+from callblocks.timeline.branches import Branch
 from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.tools.registry import Registry
 
@@ -184,6 +185,10 @@ class Session:
         if self._run is not None:
             self._run.stop(STOPPED)
 
+    def cancel(self, call: str) -> bool:
+        """Cancel one call that runs, and let the turn go on; return whether it ran."""
+        return self._run is not None and self._run.cancel(call)
+
     def turn(
         self, prompt: str, attachments: Sequence[Attachment] = ()
     ) -> AsyncGenerator[TurnEvent, None]:
@@ -197,8 +202,13 @@ class Session:
         choice: Choice = NO_CHOICE,
         *,
         tell: Tell,
+        branch: Branch | None = None,
+        calls: Sequence[Call] = (),
     ) -> TurnEnded:
         """One turn to its end; raises `TurnRunning` where one runs already, here or elsewhere.
+
+        With a `branch` it follows the turn that this names, else the last one. `calls` are run
+        before the model is asked, as if it had written them; they are judged like any other.
 
         The name of an attachment that no file can have is a `BadPath`. A prompt of nothing without
         any, and a choice of what is not here, is a `CallerError`. Then nothing was begun.
@@ -208,7 +218,8 @@ class Session:
             raise CallerError("the prompt is empty; say what to ask, or attach a file")
         files = named_apart(attachments)
         own = self._named(tell)
-        ended = await self._play(lambda: self._begin(prompt, files, choice, own), own)
+        begun = lambda: self._begin(prompt, files, choice, own, branch, calls)  # noqa: E731
+        ended = await self._play(begun, own)
         assert ended is not None, "a turn that began has an end"
         return ended
 
@@ -236,10 +247,16 @@ class Session:
         return self._close(turn, INTERRUPTED, Usage())
 
     async def _begin(
-        self, prompt: str, files: Sequence[Attachment], choice: Choice, tell: Tell
+        self,
+        prompt: str,
+        files: Sequence[Attachment],
+        choice: Choice,
+        tell: Tell,
+        branch: Branch | None,
+        calls: Sequence[Call],
     ) -> TurnEnded:
         try:
-            failed = await run_blocking(lambda: self._take(prompt, files, choice))
+            failed = await run_blocking(lambda: self._take(prompt, files, choice, branch))
         except asyncio.CancelledError:
             # The program ends before the turn has begun: whoever comes next can go on with it.
             if self._turn:
@@ -250,17 +267,19 @@ class Session:
         tell(TurnBegan(turn=turn))
         if failed is not None:
             return self._close(turn, failed, Usage())
-        return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell)
+        return await self._perform(turn, self.recorder.state.turns[turn] - 1, tell, calls)
 
-    def _take(self, prompt: str, files: Sequence[Attachment], choice: Choice) -> Ending | None:
+    def _take(
+        self, prompt: str, files: Sequence[Attachment], choice: Choice, branch: Branch | None
+    ) -> Ending | None:
         """Take a turn with its message; return how it ends where its files cannot be written."""
         chosen = msgspec.to_builtins(choice)
         try:
             given = [GivenFile(file.name, file.content) for file in files]
-            self._turn = self._taking.take(prompt, given, chosen)
+            self._turn = self._taking.take(prompt, given, chosen, branch)
         except ToolError as error:
             # The message is kept also where its files cannot be.
-            self._turn = self._taking.take(prompt, (), chosen)
+            self._turn = self._taking.take(prompt, (), chosen, branch)
             return Ending.by(error)
         return None
 

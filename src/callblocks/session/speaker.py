@@ -177,6 +177,11 @@ class Speaker:
         name = self._known or self._learned
         return dialects[name] if name and self.mode == "mixed" else None
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """Return the model and the dialect of the last reply, for the record of the turn."""
+        return {"model": self.model.name, "dialect": self.spoken.name if self.spoken else ""}
+
     def learn(self, calls: Sequence[Call], mode: UsedMode) -> None:
         """Take the dialect of a model's first calls for its own, where its family is not known."""
         self._has_called = self._has_called or (bool(calls) and mode != "text")

@@ -61,6 +61,7 @@ from callblocks.session.session import Session, Tell
 from callblocks.session.team_file import FOLDER, Member, TeamSettings
 from callblocks.session.turn_factory import RuntimeDeps
 from callblocks.session.turn_lock import open_turn, this_owner
+from callblocks.timeline.branches import Branch
 from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.timeline.timeline import State
 from callblocks.tools.registry import Registry
@@ -311,13 +312,22 @@ class Team(Session):
         choice: Choice = NO_CHOICE,
         *,
         tell: Tell,
+        branch: Branch | None = None,
+        calls: Sequence[Call] = (),
     ) -> TurnEnded:
-        """One turn to its end; a file in the folder of the members is a `CallerError`."""
+        """One turn to its end; a file in the folder of the members is a `CallerError`.
+
+        So is a branch: what members said of other turns stays with them.
+        """
+        if branch is not None:
+            raise CallerError(
+                "a team answers here, and remembers all turns: say it as a new message"
+            )
         for file in attachments:
             if _folder(file_path("turn", file.name)) == FOLDER:
                 words = f"{file.name}: what members say is in {FOLDER}/; give it another name"
                 raise CallerError(words)
-        return await super().run(prompt, attachments, choice, tell=tell)
+        return await super().run(prompt, attachments, choice, tell=tell, calls=calls)
 
     def settle(self) -> TurnEnded | None:
         """Mark a turn as interrupted whose program died, also those of the members."""

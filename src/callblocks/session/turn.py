@@ -299,6 +299,10 @@ class TurnRun:
         if self._reading is not None:
             self._reading.cancel()
 
+    def cancel(self, call: str) -> bool:
+        """Cancel one call that runs; return whether it did."""
+        return self._turn.cancel(call)
+
     async def perform(self, left: Iterable[Call] = ()) -> Ending:
         """Go on until the turn is over; `left` are calls that a program before left to run."""
         timer = self._deadline()
@@ -447,7 +451,7 @@ class TurnRun:
         elif reply.is_empty:
             self._end_by(Ending.of("failed", "empty_reply"))
         ending = self._end_by(ANSWERED)
-        over = ending.record(self.usage, self.tainted)
+        over = {**ending.record(self.usage, self.tainted), **self._speaker.facts}
         is_partial = ending != ANSWERED
         await run_blocking(
             lambda: self._writing.answer(reply, self._talk.round, is_partial=is_partial, over=over)

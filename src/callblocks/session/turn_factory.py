@@ -79,6 +79,9 @@ class TurnFactory:
         self._settings = settings
         # Model views by budget and dialect: each view keeps its own cached prefix.
         self._views: dict[tuple[int | None, str], ModelView] = {}
+        # The turns that they left out, of those that they were fed.
+        self._known: frozenset[str] = frozenset()
+        self._hidden: frozenset[str] = frozenset()
         self._taints = Taints()
         self._seen = 0
         # The names of models that were given native tools on this timeline and called one.
@@ -111,7 +114,8 @@ class TurnFactory:
             written=self._written,
         )
         views = partial(self._view, offered.model, tools)
-        talk = Talk(recorder.timeline, views, speaker.spoken, turn, before)
+        hidden = self._branch(turn)
+        talk = Talk(recorder.timeline, views, speaker.spoken, turn, before, hidden)
         runtime = self._runtime(tools, tell, turn, key)
         return TurnRun(
             Turn(key, tainted=tainted, user=self.user),
@@ -161,6 +165,16 @@ class TurnFactory:
             known = NativeNames(tools).read_specs
             self._views[form] = ModelView(tokens=tokens, budget=budget, tools=known, spoken=spoken)
         return self._views[form]
+
+    def _branch(self, turn: str) -> frozenset[str]:
+        """Return the turns that a turn does not follow; views of another branch are forgotten."""
+        with self.recorder.lock:
+            state = self.recorder.state
+            hidden, known = state.branches.hidden(turn), frozenset(state.turns)
+        if hidden & self._known != self._hidden:
+            self._views.clear()
+        self._known, self._hidden = known, hidden
+        return hidden
 
     def _tainted(self, tools: Registry) -> tuple[str, ...]:
         """Read what is new on the timeline; return where text of others came from."""

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from callblocks.core.blocks import Block, Entry
@@ -24,6 +25,7 @@ from callblocks.runtime.journal import Journal, JournalUnavailable
 from callblocks.runtime.journal import JournalEntry as Intended
 from callblocks.session.event_gate import INTERRUPTED, Ending
 from callblocks.session.taint import taint_meta
+from callblocks.timeline.branches import BRANCH, Branch
 from callblocks.timeline.codec.call_blocks import checked_of, is_whole, params_of
 from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.timeline.timeline import State
@@ -242,7 +244,13 @@ class TurnTaking:
         self._check(state)
         return open_turn(state) or interrupted_turn(state)
 
-    def take(self, prompt: str, files: Iterable[GivenFile], chosen: Mapping[str, Any]) -> str:
+    def take(
+        self,
+        prompt: str,
+        files: Iterable[GivenFile],
+        chosen: Mapping[str, Any],
+        branch: Branch | None = None,
+    ) -> str:
         """Take the next turn with its prompt; one that was left is ended first.
 
         `TurnRunning` where one runs, `ToolError` where a file cannot be written.
@@ -251,8 +259,9 @@ class TurnTaking:
         if left := self.left():
             self.settle(left)
             self.end(left, INTERRUPTED, Usage())
+        more = {} if branch is None else {BRANCH: to_builtins(branch)}
         return self._recorder.begin_turn(
-            prompt, files, owner=self._owner, check=self._check, chosen=chosen
+            prompt, files, owner=self._owner, check=self._check, chosen=chosen, **more
         )
 
     def take_over(self, turn: str) -> tuple[list[Outcome], list[Call]]:

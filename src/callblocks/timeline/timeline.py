@@ -15,6 +15,7 @@ from callblocks.core.blocks import RECORDS, Block, Entry
 from callblocks.core.paths import FilePath, Ranges, chosen
 from callblocks.core.sources import HasFile, Source, merged, source_of
 from callblocks.timeline.artifacts.media_types import is_shown_binary
+from callblocks.timeline.branches import Branches
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.store import Head, Store, check_name
 from callblocks.timeline.log.transfer import Finding, verify
@@ -24,6 +25,7 @@ __all__ = (
     "ARTIFACTS",
     "JOURNAL",
     "PAGES",
+    "SEARCH",
     "TIMELINES",
     "TIMELINE_CODES",
     "TURNS",
@@ -133,6 +135,7 @@ TIMELINE_CODES = {
 #     approvals.sqlite         questions to a person, and the answers
 #     journal.sqlite           changes that calls were about to make, and their outcomes
 #     pages                    cached web pages; may be deleted at any time
+#     search.sqlite            the index of what was said; may be deleted at any time
 #
 # Two timelines never share a folder of turns. No name has a `+`, and a password is not part of the
 # place, so that a new password changes nothing.
@@ -141,6 +144,7 @@ APPROVALS = "approvals.sqlite"
 ARTIFACTS = "artifacts"
 JOURNAL = "journal.sqlite"
 PAGES = "pages"
+SEARCH = "search.sqlite"
 TIMELINES = "timelines.sqlite"
 TURNS = "timelines"
 
@@ -540,7 +544,8 @@ class State:
     first block. `uses` is what is known of the ids in them, for naming calls. `hidden` maps the
     number of each hidden block to the number of the record over it. `settings` are those of the
     timeline, else those given. `owners` are the programs that took turns, where recorded, in that
-    order; `ended` are the turns that are over, with their status.
+    order; `ended` are the turns that are over, with their status. `branches` knows what each turn
+    follows.
     """
 
     def __init__(self, settings: CacheSettings | None = None) -> None:
@@ -553,6 +558,7 @@ class State:
         self.owners: dict[str, str] = {}
         self.ended: dict[str, str] = {}
         self.uses: defaultdict[CallKey, Uses] = defaultdict(Uses)
+        self.branches = Branches()
         self.hidden: dict[int, int] = {}
         self.placeholders: dict[int, str] = {}
         self._shown: list[Entry] = []
@@ -591,6 +597,7 @@ class State:
 
     def _show(self, entry: Entry) -> None:
         self._shown.append(entry)
+        self.branches.feed(entry.block)
         if entry.block.path:
             self._at.setdefault(entry.block.path, []).append(entry)
             self._visible.setdefault(entry.block.path, []).append(entry)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import json
+from collections.abc import Generator, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,86 @@ def test_a_turn_that_is_taken_again_is_not_over(recorder: Recorder) -> None:
     assert known.status(store.names()[0]) == "interrupted"
     recorder.take_over(turn, "elsewhere/2:2")
     assert known.status(store.names()[0]) == "running"
+
+
+def test_a_list_comes_in_pages_the_latest_first(server: Running) -> None:
+    for name in "abcde":
+        server.say("Hello", name)
+    first = server.client.get("/api/chats", params={"limit": 2}).json()
+    assert ([one["id"] for one in first["chats"]], first["total"]) == (["e", "d"], 5)
+    second = server.client.get("/api/chats", params={"limit": 3, "before": first["next"]}).json()
+    assert [one["id"] for one in second["chats"]] == ["c", "b", "a"]
+    assert second["next"] is None
+    # One that is written meanwhile moves to the front, and none is left out.
+    server.say("Hello", "a")
+    again = server.client.get("/api/chats", params={"limit": 9, "before": first["next"]}).json()
+    assert {one["id"] for one in again["chats"]} >= {"c", "b"}
+
+
+def test_a_chat_is_renamed_and_gets_its_own_title_back(server: Running) -> None:
+    server.say("Hello", "one")
+    before = server.client.get("/api/chat/one").json()["last"]
+    response = server.client.post("/api/chat/one/rename", json={"title": "  The\n island "})
+    assert response.json() == {"title": "The island"}
+    assert _listed(server)["one"]["title"] == "The island"
+    assert server.client.get("/api/chat/one").json()["last"] == before
+    server.client.post("/api/chat/one/rename", json={"title": ""})
+    assert _listed(server)["one"]["title"] == "Hello"
+    assert server.client.post("/api/chat/nobody/rename", json={"title": "x"}).status_code == 404
+
+
+def test_a_deleted_chat_is_out_of_list_and_search_and_its_log_stays(server: Running) -> None:
+    server.say("Some apples", "one")
+    server.say("More apples", "two")
+    kept = server.client.post("/api/chat/one/delete", json={}).json()["kept"]
+    assert list(_listed(server)) == ["two"]
+    hits = server.client.get("/api/chats/search", params={"q": "apples"}).json()["hits"]
+    assert [one["chat"]["id"] for one in hits] == ["two"]
+    assert server.client.get("/api/timelines/one/verify").json()["problems"] == []
+    assert server.client.get("/api/timelines/one").json()["count"] == kept
+    # Somebody who has it open goes on in it: then it is there again.
+    server.say("And more", "one")
+    assert "one" in _listed(server)
+
+
+def test_a_chat_is_deleted_while_its_turn_runs(server: Running) -> None:
+    server.model.gate.clear()
+    with server.streaming("slow one", "busy") as slow:
+        assert next(slow)["type"] == "start"
+        assert server.client.post("/api/chat/busy/delete", json={}).status_code == 200
+        list(slow)
+    assert _listed(server) == {}
+
+
+def test_chats_are_found_by_what_was_said_and_by_their_titles(server: Running) -> None:
+    server.say("When is low water?", "one")
+    server.say("Nothing of that", "two")
+    server.client.post("/api/chat/two/rename", json={"title": "The low road"})
+    hits = server.client.get("/api/chats/search", params={"q": "low"}).json()["hits"]
+    assert [one["chat"]["id"] for one in hits] == ["two", "one"]
+    assert "\x02low\x03" in hits[1]["excerpt"]
+    assert server.client.get("/api/chats/search", params={"q": ""}).json() == {"hits": []}
+
+
+def test_the_list_says_what_changes_while_it_is_followed(server: Running) -> None:
+    server.say("Hello", "old")
+    with server.client.stream("GET", "/api/chats/stream") as response:
+        lines = response.iter_lines()
+        assert next(lines).startswith(":")
+        server.say("Hello", "new")
+        server.client.post("/api/chat/old/delete", json={})
+        seen = [json.loads(line[5:]) for line in _data(lines, 2)]
+    said = {one["chat"]["id"] if one["type"] == "chat" else one["id"] for one in seen}
+    assert said == {"new", "old"}
+
+
+def _data(lines: Iterator[str], count: int) -> Iterator[str]:
+    return islice((line for line in lines if line.startswith("data:")), count)
+
+
+def test_the_timeline_of_titles_is_no_chat(server: Running) -> None:
+    server.say("Hello", "one")
+    server.client.post("/api/chat/one/rename", json={"title": "x"})
+    assert list(_listed(server)) == ["one"]
+    assert server.client.get("/api/chat/callblocks.chats").status_code == 404
+    assert server.say("Hello", "callblocks.chats").status_code == 422

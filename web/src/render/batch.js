@@ -1,17 +1,18 @@
 /**
  * A batch of calls: one fold, its header and the lines in it.
  *
- *     🔧 7 tool calls, 1 failed, 3 not run (show details)             ⏳ run_shell_command
+ *     🔧 file_read ×3, web_fetch · 7 tool calls · 2.1 s, 1 failed, 3 not run (show details)   ⏳ run_shell_command
  *
  * The lines are made when the fold opens.
  *
  * @module
  */
 
-import { batchLabel, failedLabel, notRunLabel } from "../display.js";
+import { batchLabel, failedLabel, notRunLabel, verdictFor } from "../display.js";
 import { h, set, setText } from "../dom.js";
 import { visibleLine } from "../safe.js";
 import { CallList } from "./call-list.js";
+import { exactDuration } from "./clock.js";
 import { remember } from "./host.js";
 
 /** @typedef {import("../types.js").Batch} Batch */
@@ -90,10 +91,52 @@ function relabel(label, { calls }) {
   const said = visibleLine(batchLabel(calls));
   const failed = failedLabel(calls);
   const unrun = notRunLabel(calls);
-  if (label.textContent === [said, failed, unrun].filter(Boolean).join(", ")) return;
-  label.replaceChildren(calls.length === 1 ? h("code", {}, said) : said);
+  const names = calls.length === 1 ? [] : namesOf(calls);
+  const took = tookText(calls);
+  const key = [...names.map(({ name, count }) => `${name}${count}`), said, took, failed, unrun].join("\n");
+  if (labels.get(label) === key) return;
+  labels.set(label, key);
+  label.replaceChildren(...(calls.length === 1 ? [h("code", {}, said)] : [...named(names), said]));
+  if (took) label.append(h("span", { class: "batch-quiet" }, ` · ${took}`));
   if (failed) label.append(", ", h("span", { class: "batch-failed" }, failed));
   if (unrun) label.append(", ", h("span", { class: "batch-quiet" }, unrun));
+}
+
+/** @type {WeakMap<HTMLElement, string>} What each label says, so that it is not made anew. */
+const labels = new WeakMap();
+const NAMES = 3;
+
+/**
+ * The names of the tools, in the order of their first use, with how often.
+ * @param {readonly import("../types.js").Call[]} calls
+ */
+function namesOf(calls) {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const call of calls) {
+    const name = visibleLine(call.shown === undefined ? call.name : batchLabel([call]));
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].map(([name, count]) => ({ name, count }));
+}
+
+/** @param {{name: string, count: number}[]} names */
+function named(names) {
+  const shown = names.slice(0, names.length === NAMES + 1 ? NAMES + 1 : NAMES);
+  const left = names.length - shown.length;
+  const nodes = shown.flatMap(({ name, count }, at) => [at ? ", " : "", h("code", {}, name), count > 1 ? ` ×${count}` : ""]);
+  return [h("span", { class: "batch-names" }, ...nodes, left > 0 && `, ${left} others`), h("span", { class: "batch-dot" }, " · ")];
+}
+
+/**
+ * How long all of them took, once none runs; they run beside each other, so the longest counts.
+ * @param {readonly import("../types.js").Call[]} calls
+ */
+function tookText(calls) {
+  if (calls.some((call) => ["writing", "running", "waiting"].includes(call.state))) return "";
+  let longest = -1;
+  for (const call of calls) if (!verdictFor(call)) longest = Math.max(longest, call.seconds ?? -1);
+  return longest < 0 ? "" : exactDuration(longest);
 }
 
 /** @param {Batch} batch */

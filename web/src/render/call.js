@@ -19,7 +19,9 @@ import { redactStart } from "../redact.js";
 import { exactText, visible, visibleLine } from "../safe.js";
 import { count, duration, secondsSince, stopCounting } from "./clock.js";
 import { grantWords } from "./grant.js";
+import { actionsOf } from "./call-actions.js";
 import { moreOf } from "./more.js";
+import { resultOf } from "./result.js";
 
 /** @typedef {import("../types.js").Call} Call */
 /** @typedef {import("../types.js").Layout} Layout */
@@ -29,7 +31,7 @@ import { moreOf } from "./more.js";
 /** @type {Fields} */
 const DRAWN = [
   "name", "input", "state", "output", "error", "shown", "startedAt", "progress", "more", "notices",
-  "code", "grant",
+  "code", "grant", "seconds",
 ];
 const PROGRESS_LINES = 3;
 const COMMAND_LINES = 12;
@@ -89,7 +91,8 @@ function draw(call, host, time) {
   line.append(...behind(call, layout, time));
   const notices = (call.notices ?? []).map((one) => h("p", { class: "notice" }, visibleLine(one)));
   const grant = call.grant ? [grantWords(call.grant, host)] : [];
-  return [line, ...commandOf(call), ...grant, ...notices, ...programOf(call), ...below(call, layout, host)];
+  const head = h("div", { class: "call-head" }, line, ...actionsOf(call, stateOf(call), host));
+  return [head, ...commandOf(call), ...grant, ...notices, ...programOf(call), ...below(call, layout, host)];
 }
 
 /** @param {Call} call */
@@ -165,6 +168,8 @@ function arrow(...said) {
 function below(call, layout, host) {
   if (stateOf(call) === "pending") return progress(call);
   if (layout.kind !== "below") return [];
+  const told = stateOf(call) === "done" && call.shown === undefined && resultOf(call);
+  if (told) return [told];
   const result = h("pre", { class: "call-result", "data-cut": Boolean(layout.more) });
   const lead = verdictFor(call)?.lead;
   const text = layout.lines.join("\n");

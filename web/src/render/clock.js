@@ -68,3 +68,12 @@ export function duration(seconds) {
 export function minutes(seconds) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
+
+/**
+ * `14 ms`, `2.1 s`, `2 m 05 s`.
+ * @param {number} seconds
+ */
+export function exactDuration(seconds) {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  return seconds < 10 ? `${seconds.toFixed(1)} s` : duration(Math.round(seconds));
+}

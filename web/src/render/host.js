@@ -18,6 +18,7 @@
  * @property {(id: string) => string} failure why an answer could not be given, or nothing
  * @property {(id: string) => void} retry another answer is given
  * @property {(id: string) => boolean} revoked whether a grant was taken back
+ * @property {Set<string>} callActions what can be done with a call
  */
 
 /**

@@ -24,6 +24,8 @@ export function cursorView() {
 export function proseView() {
   const text = new MarkdownView();
   const cursor = cursorNode();
+  // Where a text ends that its model had not finished.
+  const end = h("span", { class: "kept" });
   return {
     node: text.node,
     update(prose) {
@@ -32,6 +34,8 @@ export function proseView() {
       set(text.node, "data-long", text.node.childElementCount > LONG);
       set(text.node, "aria-live", prose.live ? "polite" : null);
       if (prose.live) lastLine(text.node).append(cursor);
+      if (!prose.kept) end.remove();
+      else if (!end.isConnected) lastLine(text.node).append(end);
     },
   };
 }

@@ -17,6 +17,14 @@ _BRACE = (r"\{", _GAP)
 _WIDE_GAP = "[ \\t\\r\\n]{0,1000}"
 _COMMA = (_GAP, ",", _GAP)
 _OBJECT = re.compile(r"\s*\{\s*\"")
+# Values that a lookahead passes, and the beginnings of all others.
+_SHORT_VALUES = (('"', r'[^"\\\x00-\x1f]{0,64}', '"'), ("[0-9-]", "[0-9.eE+-]{0,30}"))
+_LONG_VALUES = (
+    (r'[^"0-9 \t\r\n-]',),
+    ('"', r'[^"\\\x00-\x1f]{0,64}', r"[\\\x00-\x1f]"),
+    ('"', r'[^"\\\x00-\x1f]{64}', r'[^"\\\x00-\x1f]'),
+    ("[0-9-]", "[0-9.eE+-]{30}", "[0-9.eE+-]"),
+)
 _PLAIN = ('"', r'[^"\\\x00-\x1f]{1,64}', '"')
 
 
@@ -51,13 +59,26 @@ class Keys(NamedTuple):
 
         It covers the first key: an object with another first key is no call. A key with an escape
         may be any of them. `bracket` is a brace, or the bracket of an array.
+
+        Many rows of data begin with an id or a type. Such a member must have another key of a call
+        behind it, unless its value is none that is read at a glance.
         """
         before = (_WIDE_GAP, r"\{") if bracket == "[" else ()
         known = dict.fromkeys(self.known)
         letters = "".join(map(re.escape, sorted(set("".join(known)))))
         plain = rf"[{letters}]{{0,{max(map(len, known)) - 1}}}"
         keys = (*map(_quoted, known), ('"', plain, r"\\"))
-        return tuple((*before, _WIDE_GAP, *key) for key in keys)
+        vague = dict.fromkeys(("id", "type", self.id or "id"))
+        rows = [row for key, row in zip((*known, None), keys, strict=True) if key not in vague]
+        for key in vague:
+            colon = (*_quoted(key), _WIDE_GAP, ":", _WIDE_GAP)
+            rows += [(*colon, *value) for value in _LONG_VALUES]
+            rows += [
+                (*colon, *value, _WIDE_GAP, ",", _WIDE_GAP, *then)
+                for value in _SHORT_VALUES
+                for then in keys
+            ]
+        return tuple((*before, _WIDE_GAP, *row) for row in rows)
 
     def said(self, name: str, value: object, id_: str, extra: Mapping[str, Any]) -> dict[str, Any]:
         """Return the object of a call."""

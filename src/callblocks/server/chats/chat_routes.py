@@ -7,12 +7,6 @@
 
 Of all that a client posts, its last message counts, and its answers to questions that wait. What
 was said before is on our timeline, whatever the client says it was.
-
-Every chat in one list: what it is about, and how it stands.
-
-    GET /api/chats
-
-A page asks for it again and again, so it reads next to nothing: see `known_chats`.
 """
 
 from __future__ import annotations
@@ -26,7 +20,9 @@ from starlette.responses import Response
 
 from callblocks.approvals.approval import BadApproval, HiddenCall
 from callblocks.server.approval_routes import AnswerBody, answer_book
-from callblocks.server.chats.chats import RunningTurn
+from callblocks.server.chats.chat_labels import LABELS
+from callblocks.server.chats.chat_list import Nothing
+from callblocks.server.chats.chats import RunningTurn, SaidAgain, call_again, said_again
 from callblocks.server.chats.known_chats import ChatStatus, LastTurn, standing
 from callblocks.server.chats.ui_events import client_of, ui_response
 from callblocks.server.http.faults import ApiFault, answer_json
@@ -36,74 +32,34 @@ from callblocks.server.service import Service, service_of
 from callblocks.server.settings import SdkClient, SdkVersion
 from callblocks.session.event_gate import TurnLog
 from callblocks.session.model_choice import Attachment, Choice
-from callblocks.timeline.log.store import Summary, check_name
-from callblocks.views.ui.ai_sdk.messages import PostedAnswer, read_posted, ui_messages
+from callblocks.timeline.branches import Branch, Branches
+from callblocks.timeline.log.store import check_name
+from callblocks.views.ui.ai_sdk.messages import (
+    PostedAnswer,
+    read_posted,
+    turn_of_message,
+    ui_messages,
+)
 
 __all__ = (
+    "AgainBody",
     "Answered",
+    "Cancelled",
     "ChatBody",
-    "ChatList",
-    "ChatSummary",
-    "Nothing",
+    "ChatQuery",
     "Resumed",
     "ShownChat",
     "Stopped",
     "StreamQuery",
     "answer_questions",
-    "list_chats",
+    "cancel_call",
+    "make_again",
     "post_chat",
     "resume_chat",
     "show_chat",
     "stop_chat",
     "stream_chat",
 )
-
-
-class ChatSummary(msgspec.Struct, frozen=True):
-    """A chat in a list; `title` is how its first prompt begins, `waiting` counts its questions."""
-
-    id: str
-    is_running: bool
-    last: int
-    created: str
-    updated: str
-    title: str
-    status: ChatStatus
-    waiting: int
-
-
-class ChatList(msgspec.Struct, frozen=True):
-    """Chats, the one that was written last first."""
-
-    chats: list[ChatSummary]
-
-
-async def list_chats(request: Request) -> Response:
-    """Every chat, the latest first: its title, how it stands, and how many questions wait."""
-    service = service_of(request)
-
-    def read() -> list[ChatSummary]:
-        known = [one for one in service.host.store.names() if service.is_chat(one.name)]
-        known.sort(key=lambda one: one.updated, reverse=True)
-        return [_summary(service, one) for one in known]
-
-    return answer_json(ChatList(await service.read(read)))
-
-
-def _summary(service: Service, chat: Summary) -> ChatSummary:
-    running = service.chats.get(chat.name)
-    waiting = 0 if running is None else len(running.waiting)
-    status: ChatStatus = "waiting" if waiting else "running"
-    return ChatSummary(
-        id=chat.name,
-        is_running=running is not None,
-        last=chat.count,
-        created=chat.created,
-        updated=chat.updated,
-        title=service.known.title(chat),
-        status=service.known.status(chat) if running is None else status,
-        waiting=waiting,
-    )
 
 
 # --- Answers that come with a post, as AI SDK clients of version 6 and later send them ---
@@ -164,15 +120,19 @@ async def _take(service: Service, answer: PostedAnswer) -> bool:
 
 
 class ChatBody(msgspec.Struct, frozen=True):
-    """The body of an AI SDK client's post. `trigger` and `messageId` have no effect here.
+    """The body of an AI SDK client's post.
 
-    `model`, `dialect` and `scenario` are chosen for this turn; see /api/models and /api/dialects.
+    `trigger` and `messageId` are as the client's `regenerate()` and its edited messages say: the
+    turn is another version of the one that the message is of, which stays. `after` is the turn that
+    this one follows; without it, the last one. `model`, `dialect` and `scenario` are chosen for
+    this turn; see /api/models and /api/dialects.
     """
 
     id: str
     messages: list[dict[str, Any]]
     trigger: str | None = None
     messageId: str | None = None
+    after: str | None = None
     model: str | None = None
     dialect: str | None = None
     scenario: str | None = None
@@ -188,7 +148,8 @@ class ShownChat(msgspec.Struct, frozen=True):
     """A chat: its UI messages, without what the turn that runs says, which its stream replays.
 
     A turn that was interrupted is among them, as far as it came. `last` is the number of the last
-    block: once that turn goes on, the stream after it has the rest.
+    block: once that turn goes on, the stream after it has the rest. `branch` is the last turn of
+    the branch that is shown, "" for that of the last turn of all. `earlier` messages were left out.
     """
 
     id: str
@@ -196,10 +157,8 @@ class ShownChat(msgspec.Struct, frozen=True):
     turn: str | None
     last: int
     messages: list[dict[str, Any]]
-
-
-class Nothing(msgspec.Struct, frozen=True):
-    """There is nothing to say."""
+    branch: str
+    earlier: int
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -223,6 +182,8 @@ async def post_chat(request: Request) -> Response:
     client_of(request)
     body = await read_body(request, ChatBody, service.settings)
     check_name(body.id)
+    if body.id == LABELS:
+        raise ApiFault("invalid_request", f"{LABELS} has the titles of chats; choose another name")
     service.slots.check()
     posted = read_posted({"id": body.id, "messages": body.messages})
     client = client_of(request, body.messages)
@@ -231,22 +192,58 @@ async def post_chat(request: Request) -> Response:
         return ui_response(service, running.log, running.turn, client, start, answered)
     files = [Attachment(file.name, file.content) for file in posted.files]
     user = client_name(request.scope)
-    running = service.chats.start(body.id, posted.text, files, body.choice, user)
+    text, branch = posted.text, None
+    if (again := body.trigger == "regenerate-message") or body.messageId:
+        first = await _first_version(service, body, again=again)
+        branch, files = first.branch, [*first.files, *([] if again else files)]
+        text = first.text if again else text
+    elif body.after is not None:
+        branch = Branch(body.after)
+    running = service.chats.start(body.id, text, files, body.choice, user, branch)
     running.client = client
     await running.begun()
     return ui_response(service, running.log, running.turn, client)
 
 
+async def _first_version(service: Service, body: ChatBody, *, again: bool) -> SaidAgain:
+    """Return what the message is another version of."""
+    recorder = service.chats.session(body.id).recorder
+    turn = turn_of_message(body.messageId or "")
+    return await service.read(lambda: said_again(recorder, turn, again=again))
+
+
+class ChatQuery(msgspec.Struct, frozen=True):
+    """The turn whose branch is shown, without it the last one, and the SDK version of the client.
+
+    With `last` only so many messages are sent, from the end.
+    """
+
+    turn: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    last: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
+    sdk_version: SdkVersion | None = None
+
+
 async def show_chat(request: Request) -> Response:
-    """A chat with its messages."""
+    """A chat with the messages of one branch."""
     service, name = service_of(request), request.path_params["id"]
-    version = client_of(request).version
+    version, asked = client_of(request).version, read_query(request, ChatQuery)
     head = await service.existing_chat(name)
-    running, (status, messages) = await _standing(service, name, version)
-    turn = None
+    running, read = await _standing(service, name, version, asked.turn or "")
+    status, messages, turn = read.status, read.messages, None
     if running is not None:
         status, turn = "waiting" if running.waiting else "running", running.turn
-    return answer_json(ShownChat(name, status, turn, head.count, messages))
+    some = messages if asked.last is None else messages[-asked.last :]
+    return answer_json(
+        ShownChat(
+            name,
+            status,
+            turn if not turn or read.is_newest else None,
+            head.count,
+            some,
+            "" if read.is_newest else read.branch,
+            len(messages) - len(some),
+        )
+    )
 
 
 async def stop_chat(request: Request) -> Response:
@@ -255,6 +252,44 @@ async def stop_chat(request: Request) -> Response:
     await read_body(request, Nothing, service.settings)
     await service.existing(name)
     return answer_json(Stopped(name, service.chats.stop(name)))
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """The answer to a cancel; `cancelled` is false where the call did not run."""
+
+    call: str
+    cancelled: bool
+
+
+class AgainBody(msgspec.Struct, frozen=True):
+    """Which call is made again: its turn, and its id in it."""
+
+    turn: str
+    call: str
+
+
+async def cancel_call(request: Request) -> Response:
+    """Cancel one call that runs in a chat; the turn goes on without its result."""
+    service, name = service_of(request), request.path_params["id"]
+    await read_body(request, Nothing, service.settings)
+    await service.existing(name)
+    call = request.path_params["call"]
+    return answer_json(Cancelled(call, service.chats.cancel(name, call)))
+
+
+async def make_again(request: Request) -> Response:
+    """Make a call again, in a turn of its own: a new call, judged and asked about like others."""
+    service, name = service_of(request), request.path_params["id"]
+    body = await read_body(request, AgainBody, service.settings)
+    await service.existing_chat(name)
+    client, recorder = client_of(request), service.chats.session(name).recorder
+    call = await service.read(lambda: call_again(recorder, body.turn, body.call))
+    prompt = f"Run {call.name} again, as you called it before, and go on with what it gives."
+    user = client_name(request.scope)
+    running = service.chats.start(name, prompt, (), user=user, calls=(call,))
+    running.client = client
+    await running.begun()
+    return ui_response(service, running.log, running.turn, client)
 
 
 async def resume_chat(request: Request) -> Response:
@@ -269,31 +304,44 @@ async def resume_chat(request: Request) -> Response:
     return answer_json(Resumed(name, running.turn))
 
 
+class _Read(NamedTuple):
+    """A branch of a chat, as it was read."""
+
+    status: ChatStatus
+    messages: list[dict[str, Any]]
+    branch: str
+    is_newest: bool
+
+
 async def _standing(
-    service: Service, name: str, version: SdkVersion
-) -> tuple[RunningTurn | None, tuple[ChatStatus, list[dict[str, Any]]]]:
+    service: Service, name: str, version: SdkVersion, turn: str
+) -> tuple[RunningTurn | None, _Read]:
     """The turn that runs, and what is there beside it, at one moment."""
     running = service.chats.get(name)
-    read = await service.read(lambda: _read(service, name, version, running is not None))
+    read = await service.read(lambda: _read(service, name, version, turn, running is not None))
     if running is service.chats.get(name):
         return running, read
     # One that began or ended meanwhile may be neither told by a stream nor read to its end.
-    return await _standing(service, name, version)
+    return await _standing(service, name, version, turn)
 
 
-def _read(
-    service: Service, name: str, version: SdkVersion, is_here: bool
-) -> tuple[ChatStatus, list[dict[str, Any]]]:
+def _read(service: Service, name: str, version: SdkVersion, turn: str, is_here: bool) -> _Read:
     entries = service.entries(name)
     status, last = standing(entries)
+    branches = Branches()
+    for entry in entries:
+        branches.feed(entry.block)
+    branch = branches.newest(turn) if turn in branches else branches.last
     messages = ui_messages(
         entries,
         version,
         service.replay(name),
         running=last if is_here else "",
         interrupted=last if status == "interrupted" else "",
+        branches=branches,
+        branch=branch,
     )
-    return status, messages
+    return _Read(status, messages, branch, branch == branches.last)
 
 
 # --- Coming back to a turn ---

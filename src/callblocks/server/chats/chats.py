@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 from callblocks.approvals.question import BookAsker
-from callblocks.core.errors import CallblocksError
+from callblocks.core.calls import Call
+from callblocks.core.errors import CallblocksError, CallerError
 from callblocks.core.events import (
     CallAnswered,
     CallAsked,
@@ -21,6 +22,8 @@ from callblocks.core.events import (
     TurnEnded,
     TurnEvent,
 )
+from callblocks.core.paths import FilePath, MessagePath, parse_path
+from callblocks.core.text import brief
 from callblocks.server.chats.known_chats import LastTurn, status_of
 from callblocks.server.http.faults import ApiFault
 from callblocks.server.http.monitoring import Metrics
@@ -30,12 +33,12 @@ from callblocks.session.host import Host
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice
 from callblocks.session.session import Session
 from callblocks.session.team import replay_of
+from callblocks.timeline.branches import Branch
+from callblocks.timeline.codec.call_blocks import is_whole, params_of
+from callblocks.timeline.recorder import Recorder
 from callblocks.views.replay import Replay
 
-__all__ = (
-    "Chats",
-    "RunningTurn",
-)
+__all__ = ("Chats", "RunningTurn", "SaidAgain", "call_again", "said_again")
 
 # --- A turn under way, for all its followers: its log, its number and its questions ---
 
@@ -110,6 +113,48 @@ class RunningTurn:
         return max(asked, self.log.asked_at)
 
 
+# --- A message that is said again: another version of it, beside the first ---
+
+
+class SaidAgain(NamedTuple):
+    """Where the turn of a message stands, and the text and the files of its first version."""
+
+    branch: Branch
+    text: str
+    files: list[Attachment]
+
+
+def said_again(recorder: Recorder, turn: str, *, again: bool) -> SaidAgain:
+    """Return what a turn was asked; `again` says that its prompt stays as it was."""
+    with recorder.lock:
+        state = recorder.state
+        branches = state.branches
+        turn = turn or branches.last
+        if turn not in branches:
+            raise CallerError(f"this chat has no turn {brief(turn)}: load it again")
+        (prompt, *_) = state.at(str(MessagePath(turn, "user.prompt")))
+        branch = Branch(branches.parent(turn), turn if again else "")
+    first = state.turns[turn]
+    given = recorder.timeline.entries(after=first - 1, limit=prompt.seq - first)
+    paths = {entry.block.path for entry in given if entry.block.type == "user.attachment"}
+    files = [one for one in map(parse_path, sorted(paths)) if isinstance(one, FilePath)]
+    read = [(one.name, recorder.holdings.files.read(one)) for one in files]
+    # A file that is gone is left out: the message can be said without it.
+    kept = [Attachment(name, content) for name, content in read if content is not None]
+    return SaidAgain(branch, prompt.block.text or "", kept)
+
+
+def call_again(recorder: Recorder, turn: str, id: str) -> Call:
+    """Return a call of a turn as it was written; a call that is not whole is not made again."""
+    with recorder.lock:
+        blocks = [one.block for one in recorder.state.at(f"tc:{turn}.{id}.call")]
+    if not blocks:
+        raise CallerError(f"this chat has no call {brief(id)} in {brief(turn)}: load it again")
+    if not is_whole(blocks[0]):
+        raise CallerError("a part of this call is covered or was left out: ask the model for it")
+    return Call(id=id, name=blocks[0].tool_id, input=params_of(blocks[0]))
+
+
 # --- The turns that run, by the chat they belong to: one at a time in each ---
 
 _LAST_SECONDS = 5.0
@@ -151,13 +196,18 @@ class Chats:
         attachments: Sequence[Attachment],
         choice: Choice = NO_CHOICE,
         user: str = "",
+        branch: Branch | None = None,
+        calls: Sequence[Call] = (),
     ) -> RunningTurn:
         """Begin a turn of a user; one that runs is a `turn_running` fault."""
         self._check_free(name)
         session = self.session(name)
         session.user = user
         running = RunningTurn(session, self._metrics.count)
-        self._begin(name, running, session.run(prompt, attachments, choice, tell=running.tell))
+        turn = session.run(
+            prompt, attachments, choice, tell=running.tell, branch=branch, calls=calls
+        )
+        self._begin(name, running, turn)
         return running
 
     def resume(self, name: str, user: str = "") -> RunningTurn:
@@ -172,6 +222,19 @@ class Chats:
         running.replay(LastTurn(entries, self._replay(name)).told())
         self._begin(name, running, session.resume(tell=running.tell))
         return running
+
+    async def ended(self, name: str) -> None:
+        """Wait until no turn of a chat runs."""
+        running = self._running.get(name)
+        if running is not None:
+            async with aclosing(running.log.read(len(running.log.events))) as batches:
+                async for _ in batches:
+                    pass
+
+    def cancel(self, name: str, call: str) -> bool:
+        """Cancel one call of the turn of a chat; return whether it ran."""
+        running = self._running.get(name)
+        return running is not None and running.session.cancel(call)
 
     def stop(self, name: str) -> bool:
         """Stop the turn of a chat; whether there was one."""

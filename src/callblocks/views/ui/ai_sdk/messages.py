@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 from urllib.parse import unquote_to_bytes
 
 import msgspec
+from msgspec import to_builtins
 
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.errors import CallerError
 from callblocks.core.events import TurnEnded, TurnEvent
 from callblocks.core.text import brief
+from callblocks.timeline.branches import Branches, Versions
 from callblocks.timeline.codec.outcome_blocks import read_digest
 from callblocks.views.replay import Replay, replayed
 from callblocks.views.ui.ai_sdk.stream import UiStream
@@ -33,6 +36,7 @@ __all__ = (
     "read_posted",
     "reduced",
     "reply_id",
+    "turn_of_message",
     "ui_messages",
 )
 
@@ -176,24 +180,93 @@ def ui_messages(
     *,
     running: str = "",
     interrupted: str = "",
+    branches: Branches | None = None,
+    branch: str = "",
 ) -> list[dict[str, Any]]:
     """The messages of the turns in these entries; `replay` may know of more than they say.
 
-    `running` is the turn that a stream brings, `interrupted` one that was, and has no end.
+    `running` is the turn that a stream brings, `interrupted` one that was, and has no end. With
+    `branches` only the turns are shown that lead to `branch`; each message has its versions, and
+    an answer the model, the dialect and the time that it took.
     """
+    hidden = frozenset[str]() if branches is None else branches.hidden(branch)
     turns: dict[str, list[Entry]] = {}
     for entry in entries:
-        turns.setdefault(entry.block.turn_id, []).append(entry)
+        if entry.block.turn_id not in hidden:
+            turns.setdefault(entry.block.turn_id, []).append(entry)
     found: list[dict[str, Any]] = []
     for turn, of_turn in turns.items():
+        place = len(found)
         found += _prompt(turn, [entry.block for entry in of_turn])
+        if branches is not None and turn in branches:
+            facts = {"at": of_turn[0].block.ts, **_versions(branches.prompts(turn))}
+            for message in found[place:]:
+                message["metadata"] |= facts
         events = list(replay(of_turn))
         if not _is_over(events) and turn == running:
             continue
         if not _is_over(events) and turn == interrupted:
             events.append(TurnEnded(turn=turn, status="interrupted", code="interrupted"))
-        found += _reply(turn, events, version)
+        replies = _reply(turn, events, version)
+        if branches is not None and turn in branches:
+            facts = {**_facts(of_turn), **_versions(branches.answers(turn))}
+            took = _took(of_turn)
+            for message in replies:
+                message["metadata"] = {**message.get("metadata", {}), **facts}
+                _note_seconds(message["parts"], took)
+        found += replies
     return found
+
+
+def turn_of_message(id: str) -> str:
+    """The turn of a message with an id that `prompt_id` or `reply_id` gave."""
+    return id.removesuffix(".user")
+
+
+def _versions(versions: Versions) -> dict[str, Any]:
+    """Return the versions of a message, where there are several."""
+    return {"versions": to_builtins(versions)} if len(versions.turns) > 1 else {}
+
+
+def _facts(entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return what is known of an answer: when it ended, how long it took, who wrote it."""
+    first, last = entries[0].block, entries[-1].block
+    facts: dict[str, Any] = {"at": last.ts, "seconds": _seconds(first.ts, last.ts)}
+    for entry in entries:
+        for name in ("model", "dialect"):
+            if isinstance(said := entry.block.meta.get(name), str) and said:
+                facts[name] = said
+    return facts
+
+
+def _took(entries: Sequence[Entry]) -> dict[str, float]:
+    """Return how long each call took, from its block, or the answer of a person, to its result."""
+    began: dict[str, str] = {}
+    took: dict[str, float] = {}
+    for entry in entries:
+        block = entry.block
+        if block.type in ("react.tool.call", "timeline.approval"):
+            began[block.call_id] = block.ts
+        elif block.type == "react.tool.result" and block.call_id in began:
+            took.setdefault(block.call_id, _seconds(began[block.call_id], block.ts))
+    return took
+
+
+def _note_seconds(parts: Sequence[dict[str, Any]], took: Mapping[str, float]) -> None:
+    for part in parts:
+        if part["type"] == "dynamic-tool" and part["toolCallId"] in took:
+            known = part.get("callProviderMetadata", {})
+            own = {**known.get("callblocks", {}), "seconds": took[part["toolCallId"]]}
+            part["callProviderMetadata"] = {**known, "callblocks": own}
+
+
+def _seconds(begin: str, end: str) -> float:
+    """Return the seconds between two times; 0 where one of them cannot be read."""
+    try:
+        took = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+    except ValueError:
+        return 0.0
+    return max(round(took.total_seconds(), 3), 0.0)
 
 
 def _prompt(turn: str, blocks: Sequence[Block]) -> list[dict[str, Any]]:
