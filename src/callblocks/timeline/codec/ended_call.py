@@ -16,7 +16,7 @@ from callblocks.core.errors import TimelineError, ToolError
 from callblocks.core.json_values import json_text, whole
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome
 from callblocks.core.paths import FilePath, Message, MessagePath, NotesPath, cited
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.artifacts import ArtifactStore
 from callblocks.timeline.artifacts.media_types import is_shown_binary, is_text, mime_of, said_mime
 from callblocks.timeline.codec.call_blocks import (
     JSON,
@@ -232,7 +232,7 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     """Access to files, artifacts, sources and token counts."""
 
     files: TurnFiles
-    artifacts: Artifacts
+    artifacts: ArtifactStore
     pool: SourcesPool
     tokens: Tokens
 
