@@ -24,7 +24,7 @@ from callblocks.core.errors import CallerError
 from callblocks.server.access import OPEN
 from callblocks.server.app import ENDPOINTS
 from callblocks.server.http.protocol import Strangers
-from callblocks.server.pages import is_page
+from callblocks.server.pages import PAGES, is_page
 from callblocks.server.settings import ServerSettings
 from support.chat_server import Running, posted, running_server
 
@@ -375,15 +375,7 @@ def test_another_user_of_this_machine_gets_nothing_from_a_server_on_loopback(
     told = json.loads(done.stdout)
     assert os.geteuid() != 0 or told["token"] == "PermissionError"
     opened = {path for path, status in told["answers"] if status not in (401, 403)}
-    assert opened == {
-        "/",
-        "/api/health",
-        "/healthz",
-        "/readyz",
-        "/playground",
-        "/timeline",
-        "/web/{path}",
-    }
+    assert opened == {*OPEN, *PAGES, "/web/{path}"}
 
 
 def test_a_browser_exchanges_the_token_for_a_cookie_that_no_script_reads(locked: Running) -> None:
