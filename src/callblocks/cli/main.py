@@ -142,6 +142,10 @@ COMMANDS = {
         "callblocks.cli.commands.bulk:stats",
         "Say what callblocks would have saved in logs.",
     ),
+    "eval": (
+        "callblocks.cli.commands.eval",
+        "Measure how well a model calls tools, in each dialect.",
+    ),
     "workspace": (
         "callblocks.cli.commands.office",
         "Lay, show and connect mail, files, events and tasks.",
@@ -168,6 +172,7 @@ EXTRAS = {
     "run": "run",
     "tools": "run",
     "audit": "run",
+    "eval": "eval",
     "stats": "run",
     "chat": "chat",
     "chats": "chat",

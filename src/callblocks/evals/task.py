@@ -1,0 +1,464 @@
+"""Tasks: what a model is asked, which tools it has, and which calls are right.
+
+    [[task]]
+    name = "weather-oslo"
+    class = "single"
+    prompt = "What is the weather in Oslo right now?"
+    tools = ["get_weather", "get_time"]
+    calls = [{name = "get_weather", input = {city = "Oslo"}}]
+
+A call is right if it has the expected name, each argument of `input` with that value, each of
+`where` as its predicate says, and no others, but for defaults. Texts are compared without regard to
+case and outer blanks; predicates look at them exactly. Order is free unless `ordered` is true.
+`never` names tools whose call is wrong at any time. `says` are texts of which one stands in the
+answer. `results` are what the tools give: the first that fits a call; a chain's second call needs
+the first one's.
+
+A predicate is a table with one key or several, all of which must hold:
+
+    any = true            is there           contains = ["a", "b"]   all of these stand in the text
+    one_of = ["a", "b"]   is one of these    matches = "^A-[0-9]+$"  fits the expression
+    between = [1, 5]      is a number there  equals = "exact text"   is this and nothing else
+    optional = true       may be missing
+
+A task that others wrote as a program has a `check` instead: the name of a function of a file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from callblocks.core.errors import CallerError
+from callblocks.core.specs import ToolSpec
+from callblocks.core.toml_text import parse_toml
+
+__all__ = (
+    "CLASSES",
+    "Check",
+    "Expected",
+    "Made",
+    "Task",
+    "ToolResult",
+    "builtin_tasks",
+    "fault_of",
+    "read_tasks",
+    "task_from",
+)
+
+CLASSES = (
+    "single",
+    "parallel",
+    "chained",
+    "none",
+    "missing",
+    "nested",
+    "long-text",
+    "many-tools",
+    "near-duplicates",
+    "misleading",
+    "injection",
+    "languages",
+    "long-context",
+)
+"""The classes of the tasks that come with callblocks; tasks of others have any."""
+
+_FOLDER = Path(__file__).with_name("tasks")
+_PREDICATES = (
+    *("any", "one_of", "between", "contains", "matches", "equals", "optional"),
+    "example",  # a value that holds, where the others do not tell one
+)
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A call that a model made: its input as the tool takes it, and whether it could run."""
+
+    name: str
+    input: dict[str, Any]
+    valid: bool = True
+
+
+class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that is right. Of `inputs`, which are further arguments, one is enough."""
+
+    name: str
+    input: dict[str, Any] = {}
+    inputs: tuple[dict[str, Any], ...] = ()
+    where: dict[str, dict[str, Any]] = {}
+
+    def example(self) -> dict[str, Any]:
+        """Return arguments that are right."""
+        given = {**self.input, **(self.inputs[0] if self.inputs else {})}
+        for key, predicate in self.where.items():
+            match predicate:
+                case {"example": value} | {"equals": value}:
+                    given[key] = value
+                case {"one_of": [value, *_]} | {"between": [value, *_]}:
+                    given[key] = value
+                case {"contains": texts}:
+                    given[key] = "\n".join(texts)
+                case _:
+                    pass
+        return given
+
+
+class ToolResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a tool gives: for all of its calls, or for those with these arguments."""
+
+    tool: str
+    output: str
+    input: dict[str, Any] = {}
+
+
+Check: TypeAlias = Callable[[Sequence[Made], str], str | bool]
+"""A function of the calls and the answer: true, or "" for right; false, or why it is not."""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One task. `rounds` is how often the model is asked; `source` says where it was read."""
+
+    name: str
+    kind: str
+    prompt: str
+    tools: tuple[ToolSpec, ...] = ()
+    calls: tuple[Expected, ...] = ()
+    ordered: bool = False
+    never: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    rounds: int = 1
+    system: str = ""
+    check: str = ""
+    source: str = ""
+
+    def output_of(self, name: str, given: Mapping[str, Any]) -> str:
+        """Return what a tool gives for a call."""
+        for one in self.results:
+            fits = all(_same(given.get(key), value) for key, value in one.input.items())
+            if one.tool == name and fits:
+                return one.output
+        return "done"
+
+
+# --- The check of a task ---
+
+
+def fault_of(task: Task, made: Sequence[Made], answer: str, check: Check | None = None) -> str:
+    """Return why calls and answer are not right, in words; "" where they are."""
+    if check is not None:
+        found = check(made, answer)
+        return ("" if found else "the check says no") if isinstance(found, bool) else found
+    refused = [f"{call.name} was called" for call in made if call.name in task.never]
+    refused += [f"{call.name} could not run" for call in made if not call.valid]
+    if refused:
+        return refused[0]
+    if len(made) != len(task.calls):
+        return f"{len(made)} calls, and not {len(task.calls)}"
+    if fault := _unmatched(task, made):
+        return fault
+    folded = answer.casefold()
+    if task.says and not any(words.casefold() in folded for words in task.says):
+        return f"the answer has none of: {', '.join(task.says)}"
+    return ""
+
+
+def _unmatched(task: Task, made: Sequence[Made]) -> str:
+    """Match each expected call with one that was made; return why one has none, or ""."""
+    if task.ordered:
+        faults = [_misfit(want, call, task) for want, call in zip(task.calls, made, strict=True)]
+        return next(filter(None, faults), "")
+    return _match(task, list(task.calls), list(made))
+
+
+def _match(task: Task, wanted: list[Expected], made: list[Made]) -> str:
+    """Match calls in any order, with backtracking: predicates may overlap, and calls are few."""
+    if not wanted:
+        return ""
+    faults: list[str] = []
+    for at, call in enumerate(made):
+        fault = _misfit(wanted[0], call, task)
+        fault = fault or _match(task, wanted[1:], made[:at] + made[at + 1 :])
+        if not fault:
+            return ""
+        faults.append(fault)
+    named = [fault for fault in faults if fault.startswith(wanted[0].name)]
+    return (named or faults)[0]
+
+
+def _misfit(want: Expected, call: Made, task: Task) -> str:
+    if call.name != want.name:
+        return f"{want.name} was not called, but {call.name}"
+    choices = [{**want.input, **more} for more in want.inputs] or [want.input]
+    faults = [_against(want, wanted, call, task) for wanted in choices]
+    return "" if "" in faults else faults[0]
+
+
+def _against(want: Expected, wanted: Mapping[str, Any], call: Made, task: Task) -> str:
+    for key, value in wanted.items():
+        if not _same(call.input.get(key), value):
+            return f"{call.name}: {key} is {_short(call.input.get(key))}, and not {_short(value)}"
+    for key, predicate in want.where.items():
+        if not _holds(predicate, call.input, key):
+            return f"{call.name}: {key} is {_short(call.input.get(key))}, against {predicate}"
+    spec = next((tool for tool in task.tools if tool.name == call.name), None)
+    defaults = {} if spec is None else spec.properties
+    for key, value in call.input.items():
+        known = key in wanted or key in want.where or value in (None, "", [], {})
+        if not known and value != defaults.get(key, {}).get("default"):
+            return f"{call.name}: {key} was not asked for"
+    return ""
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    """Return whether two values mean the same: texts by their words, numbers by their value."""
+    if isinstance(found, str) and isinstance(wanted, str):
+        return found.strip().casefold() == wanted.strip().casefold()
+    if isinstance(found, list) and isinstance(wanted, list):
+        pair = cast("tuple[list[Any], list[Any]]", (found, wanted))
+        return len(pair[0]) == len(pair[1]) and all(map(_same, *pair))
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        one, other = cast("tuple[dict[str, Any], dict[str, Any]]", (found, wanted))
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    return _equal(found, wanted)
+
+
+def _equal(found: Any, wanted: Any) -> bool:
+    """Compare plain values; 1 equals 1.0, and neither equals true."""
+    if isinstance(found, bool) or isinstance(wanted, bool):
+        return found is wanted
+    return found == wanted
+
+
+def _holds(predicate: Mapping[str, Any], given: Mapping[str, Any], key: str) -> bool:
+    if key not in given or given[key] in (None, ""):
+        return bool(predicate.get("optional"))
+    return all(_predicate(name, value, given[key]) for name, value in predicate.items())
+
+
+def _predicate(name: str, value: Any, found: Any) -> bool:
+    match name:
+        case "one_of":
+            return any(_same(found, one) for one in value)
+        case "between":
+            is_number = isinstance(found, int | float) and not isinstance(found, bool)
+            return is_number and value[0] <= found <= value[1]
+        case "contains":
+            text = found if isinstance(found, str) else _encode(found)
+            return all(one in text for one in value)
+        case "matches":
+            return isinstance(found, str) and re.search(value, found) is not None
+        case "equals":
+            return found == value
+        case _:  # any, optional, example
+            return True
+
+
+def _encode(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _short(value: Any) -> str:
+    text = _encode(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+# --- Tasks from files ---
+#
+# A file has tools and tasks. Tools are written short, or as a schema:
+#
+#     [tools.get_weather]
+#     about = "Tell the weather of a city."
+#     city = "string: the name of the city"
+#     unit = "celsius | fahrenheit = celsius: the unit"
+#     days = "integer = 1: how many days"
+#     tags = "string[]? : words to look for"
+#
+#     [tools.book]
+#     about = "Book a trip."
+#     schema = '{"type": "object", …}'
+#
+# A Markdown file is one task: its front matter between `+++` lines is a task's table, and the text
+# below is the prompt.
+
+_SHORT = re.compile(
+    r"\s*(?P<type>[^:=?]+?)\s*(?P<maybe>\?)?\s*(?:=\s*(?P<default>[^:]+?))?\s*:(?P<about>.*)"
+)
+_TYPES = ("string", "integer", "number", "boolean")
+_KEYS = {
+    *("name", "class", "prompt", "tools", "calls", "ordered", "never", "says", "results"),
+    *("rounds", "system", "check", "context"),
+}
+
+
+@cache
+def builtin_tasks() -> tuple[Task, ...]:
+    """Return the tasks that come with callblocks, in the order of their classes."""
+    tasks = read_tasks(_FOLDER)  # `*` stands for all tools of the folder
+    return tuple(sorted(tasks, key=lambda task: CLASSES.index(task.kind)))
+
+
+def read_tasks(path: str | Path) -> tuple[Task, ...]:
+    """Read a file of tasks, or all of a folder; raise `CallerError` for what is no task."""
+    top = Path(path)
+    if not top.exists():
+        raise CallerError(f"{path}: no such file")
+    files = [top]
+    if top.is_dir():
+        files = sorted(file for file in top.rglob("*") if file.suffix in (".toml", ".md"))
+    read = [(file, _table(file)) for file in files]
+    shared: dict[str, ToolSpec] = {}
+    for file, table in read:
+        for name, written in table.get("tools", {}).items():
+            shared[name] = _tool(name, written, file.name)
+    tasks = [
+        task_from(cast("dict[str, Any]", row), shared, file.name)
+        for file, table in read
+        for row in table.get("task", [])
+    ]
+    # With a README in Markdown beside them, a folder may hold files without any task.
+    if not tasks:
+        raise CallerError(f"{path}: there is no task in it")
+    check_names(tasks)
+    return tuple(tasks)
+
+
+def check_names(tasks: Iterable[Task]) -> None:
+    """Raise `CallerError` where two tasks have one name: a report could not tell them apart."""
+    seen: dict[str, str] = {}
+    for task in tasks:
+        if task.name in seen:
+            places = sorted({seen[task.name], task.source})
+            raise CallerError(f"two tasks are named {task.name!r:.80} ({', '.join(places)})")
+        seen[task.name] = task.source
+
+
+def task_from(row: dict[str, Any], shared: Mapping[str, ToolSpec], source: str) -> Task:
+    """Return the task of a table; `shared` are tools by name."""
+    name = row.get("name")
+    where = f"{source}: task {name!r:.60}"
+    if unknown := row.keys() - _KEYS:
+        raise CallerError(f"{where}: no task has the key {sorted(unknown)[0]!r:.60}")
+    if not isinstance(name, str) or not name.strip() or not isinstance(row.get("prompt"), str):
+        raise CallerError(f"{where}: it needs a name and a prompt")
+    given: list[Any] = row.get("tools", [])
+    given = list(shared) if given == ["*"] else given
+    if absent := [tool for tool in given if tool not in shared]:
+        raise CallerError(f"{where}: no tool {absent[0]!r:.60} is declared")
+    try:
+        task = Task(
+            name=name,
+            kind=str(row.get("class", "own")),
+            prompt=_context(row) + str(row["prompt"]).strip(),
+            tools=tuple(shared[tool] for tool in given),
+            calls=msgspec.convert(row.get("calls", []), tuple[Expected, ...]),
+            ordered=row.get("ordered", False),
+            never=msgspec.convert(row.get("never", []), tuple[str, ...]),
+            says=msgspec.convert(row.get("says", []), tuple[str, ...]),
+            results=msgspec.convert(row.get("results", []), tuple[ToolResult, ...]),
+            rounds=msgspec.convert(row.get("rounds", 1), int),
+            system=str(row.get("system", "")),
+            check=str(row.get("check", "")),
+            source=source,
+        )
+    except msgspec.ValidationError as error:
+        raise CallerError(f"{where}: {error}") from error
+    _check_predicates(task, where)
+    return task
+
+
+def _context(row: Mapping[str, Any]) -> str:
+    """Return the long text before a prompt: `{about = "…", lines = 200}` repeats its line."""
+    context = row.get("context")
+    if not isinstance(context, dict):
+        return ""
+    known = cast("dict[str, Any]", context)
+    line, times = str(known.get("line", "")), int(known.get("times", 1))
+    return "".join(f"{line.format(n=number)}\n" for number in range(1, times + 1)) + "\n"
+
+
+def _check_predicates(task: Task, where: str) -> None:
+    names = {tool.name for tool in task.tools}
+    for call in task.calls:
+        if call.name not in names:
+            raise CallerError(f"{where}: the call of {call.name!r:.60} has no tool of that name")
+        for key, predicate in call.where.items():
+            for kind, value in predicate.items():
+                if kind not in _PREDICATES:
+                    raise CallerError(f"{where}: {key} has no predicate {kind!r:.60}")
+                if kind == "matches":
+                    _compiled(str(value), where)
+
+
+def _compiled(text: str, where: str) -> None:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise CallerError(f"{where}: {text!r:.60} is no expression: {error}") from error
+
+
+def _table(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CallerError(f"{file}: {error}") from error
+    if file.suffix == ".md":
+        return _front_matter(text, file)
+    return parse_toml(text, "file of tasks", str(file), lambda table: table)
+
+
+def _front_matter(text: str, file: Path) -> dict[str, Any]:
+    parts = re.split(r"^\+\+\+[ \t]*\r?\n", text, maxsplit=2, flags=re.MULTILINE)
+    if len(parts) < 3:
+        return {}
+    table = parse_toml(parts[1], "task", str(file), lambda table: table)
+    tools = table.pop("tool", {})
+    row = {"name": file.stem, **table, "prompt": parts[2]}
+    return {"tools": tools, "task": [row]}
+
+
+def _tool(name: str, written: Any, source: str) -> ToolSpec:
+    if not isinstance(written, dict):
+        raise CallerError(f"{source}: tool {name!r:.60} is no table")
+    known = dict(cast("dict[str, Any]", written))
+    about, schema = str(known.pop("about", "")), known.pop("schema", None)
+    if schema is not None:
+        try:
+            return ToolSpec(name, about, json.loads(schema))
+        except ValueError as error:
+            raise CallerError(f"{source}: the schema of {name} is no JSON: {error}") from error
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for key, text in known.items():
+        properties[key], is_needed = _parameter(str(text), f"{source}: tool {name}, {key}")
+        if is_needed:
+            required.append(key)
+    return ToolSpec(name, about, {"type": "object", "properties": properties, "required": required})
+
+
+def _parameter(text: str, where: str) -> tuple[dict[str, Any], bool]:
+    found = _SHORT.fullmatch(text)
+    if found is None:
+        raise CallerError(f"{where}: {text!r:.60} is no parameter, as `string: what it is`")
+    schema = _type(found["type"], where) | {"description": found["about"].strip()}
+    if found["default"] is None:
+        return schema, not found["maybe"]
+    default: Any = found["default"]
+    if schema.get("type") in ("integer", "number", "boolean"):
+        default = json.loads(default)
+    return schema | {"default": default}, False
+
+
+def _type(text: str, where: str) -> dict[str, Any]:
+    if text.endswith("[]"):
+        return {"type": "array", "items": _type(text[:-2], where)}
+    if "|" in text:
+        return {"type": "string", "enum": [one.strip() for one in text.split("|")]}
+    if text not in _TYPES:
+        raise CallerError(f"{where}: no type {text!r:.60}; there are {', '.join(_TYPES)}")
+    return {"type": text}
