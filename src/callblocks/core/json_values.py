@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from itertools import starmap
 from typing import Any, cast
 
 __all__ = (
@@ -77,9 +78,12 @@ def same(one: Any, other: Any) -> bool:
     """Compare by type and value; the order of keys does not matter, and NaN equals NaN."""
     if type(one) is not type(other):
         return False
+    if isinstance(one, str):
+        return one == other
     if isinstance(one, dict):
         ours, theirs = cast("dict[Any, Any]", one), cast("dict[Any, Any]", other)
-        return ours.keys() == theirs.keys() and all(same(ours[key], theirs[key]) for key in ours)
+        pairs = ((item, theirs[key]) for key, item in ours.items())
+        return ours.keys() == theirs.keys() and all(starmap(same, pairs))
     if isinstance(one, list):
         items, others = cast("list[Any]", one), cast("list[Any]", other)
         return len(items) == len(others) and all(map(same, items, others))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callblocks.parsing.values.strict_json import Halt, JsonScan, ScanState, Search
+from callblocks.parsing.values.strict_json import Halt, JsonScan, ScanState, Search, find_stop
 
 # The model: a recursive reader of whole texts. It raises `Broken` at the first character
 # that no JSON can have there, and `Short` where the text ends too early, with a rest that
@@ -482,3 +483,32 @@ def test_an_exact_scan_stops_right_after_any_value(value: Any, piece: int, rest:
             quicker.clear()
     assert scan.state is ScanState.STOPPED
     assert at == len(text)
+
+
+def in_string(text: str) -> bool:
+    """Return whether a string goes on behind this text in it, outside of an escape."""
+    scan = JsonScan(exact=True)
+    scan.feed('"')
+    scan.feed(text)
+    return scan.in_string
+
+
+def check_search(text: str) -> None:
+    hit = find_stop(text)
+    if hit is None:
+        assert in_string(text)
+    elif not hit.lastindex:
+        assert in_string(text[: hit.start()])
+        assert not in_string(text)
+
+
+def test_the_search_in_a_string_passes_what_the_scan_passes() -> None:
+    texts = (text for size in range(1, 7) for text in product('\\"nx', repeat=size))
+    for text in texts:
+        check_search("".join(text))
+
+
+@pytest.mark.parametrize("size", [999, 1000, 1001, 1002, 2001])
+@pytest.mark.parametrize("end", ["", "n", '"', "x", "u0041", "\n", 'n"'])
+def test_long_runs_of_backslashes_are_passed_or_left_to_the_scan(size: int, end: str) -> None:
+    check_search("\\" * size + end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from callblocks import Call, Limits, ToolSpec, dialects, parse
 from callblocks.core.errors import Unwritable
 from callblocks.parsing.values.brace_values import BraceValues
-from callblocks.parsing.values.python_values import read_arguments
+from callblocks.parsing.values.python_values import PythonScan, read_arguments
+from callblocks.parsing.values.strict_json import ScanState, Search
 from support.guidance import accepts
 from support.soup import markers
 
@@ -69,3 +71,26 @@ def test_a_grammar_holds_names_that_are_no_words_and_schemas_that_hold_themselve
     text = made.write(calls, [ODD, TREE])
     assert accepts(grammar, kind, text)
     assert not accepts(grammar, kind, text.replace("3", '"3"'))
+
+
+@pytest.mark.parametrize("mark", ["'", '"'])
+def test_the_search_in_a_string_passes_what_the_scan_passes(mark: str) -> None:
+    def is_over(text: str) -> bool:
+        scan = PythonScan()
+        scan.feed(f"({mark}a{text}")
+        return scan.state is ScanState.STOPPED
+
+    def in_string(text: str) -> bool:
+        return not is_over(f"{text})") and is_over(f"{text}{mark})")
+
+    scan, searches = PythonScan(), list[Search]()
+    scan.feed(f"({mark}a")
+    search = scan.search(searches.append)
+    for size in range(1, 6):
+        for letters in product("\\\"'n", repeat=size):
+            text = "".join(letters)
+            hit = search(text)
+            if hit is None:
+                assert all(in_string(text[:end]) or text[end - 1] == "\\" for end in range(1, size))
+            if hit is None or not hit.lastindex:
+                assert in_string(text if hit is None else text[: hit.start()]), text

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from callblocks.parsing.values.strict_json import Halt, ScanState, Search
+from callblocks.parsing.values.strict_json import LONG_RUN, RUN, Halt, ScanState, Search
 
 __all__ = (
     "AFTER",
@@ -348,9 +348,11 @@ def _lead_strings() -> dict[PythonState, Callable[[str], re.Match[str] | None]]:
         string.lead("\\", escape)
         block.lead("\\", escaped)
         escape.skip, escaped.skip = string, block
-        # A search with the interface of a marker: a quote is a hit; a backslash at the end of the
-        # piece may still grow; a backslash before a quote or a backslash needs the scan itself.
-        stop = re.compile(rf"[\\{mark}](?:(?<={mark})()|\Z|(?=[\\'\"])())").search
+        # A search like that of JSON's strings, but a backslash escapes any character.
+        stop = re.compile(
+            rf"[\\{mark}](?:{RUN}(?:\Z|{LONG_RUN})|(?<={mark})(?<!^\\{mark})(?<![^\\]\\{mark})"
+            rf"(?<!^\\\\\\{mark})(?<![^\\]\\\\\\{mark})())"
+        ).search
         strings |= {string: stop, block: stop}
     return strings
 

@@ -217,6 +217,8 @@ def in_schema_order(value: Any, schema: object, document: object = None) -> Any:
 
     `$ref` points into `document`, by default the schema itself.
     """
+    if schema == {}:
+        return value
     return _Order(schema if document is None else document, closed=True).ordered(value, schema)
 
 
@@ -263,6 +265,8 @@ class _Order:
     def _chosen(self, value: Any, choices: list[Plain]) -> Plain:
         """Return the first schema that the value fits, else the first of its type."""
         alike = [plain for plain in choices if _is(value, kind(plain))]
+        if len(alike) == 1:
+            return alike[0]
         return next((plain for plain in alike if self._fits_plain(value, plain)), (*alike, _ANY)[0])
 
     def _object(self, value: dict[str, Any], plain: Plain) -> dict[str, Any]:

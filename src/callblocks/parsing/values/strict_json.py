@@ -18,8 +18,10 @@ __all__ = (
     "AFTER_MEMBER",
     "FIRST_KEY",
     "ITEM",
+    "LONG_RUN",
     "NAME",
     "NOWHERE",
+    "RUN",
     "START",
     "STRING",
     "TAIL",
@@ -120,14 +122,16 @@ _PLAIN = r'[^"\\\x00-\x1f]'
 _CHARACTERS = rf"(?:{_PLAIN}|{_ESCAPE}){_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+){{0,1000}}"
 
 # A fast search for where a string may end or break, with the interface of a marker. Its text begins
-# with a character or a whole escape. A backslash at the end of the piece may still grow, unless it
-# is the second one of a pair: that escape is whole, and the next piece begins behind it. A quote
-# behind a single backslash is skipped; a longer run of backslashes is a hit, and the scan itself
-# decides. The pattern begins with a class, because `re` searches for a class three times as fast as
-# for an alternation.
+# with a character or a whole escape, so a run of backslashes is in the text from its start on, and
+# is looked at there: pairs are passed, and one that is left must begin an escape of one letter. At
+# the end of the piece it may still grow. A quote behind one or three backslashes is escaped; behind
+# more of them, the scan itself decides, as it does on runs of more than a thousand. The pattern
+# begins with a class, because `re` searches for a class three times as fast as for an alternation.
+RUN = r"(?<=\\)(?<!\\\\)(?:\\\\){0,500}"
+LONG_RUN = r"(?<=\\{1001})()"
 find_stop = re.compile(
-    r'["\\\x00-\x1f](?:(?<=\\)(?:(?<!^\\\\)(?<![^\\]\\\\)\Z|(?!\Z|[/bfnrt"]|\\(?:[^"\\]|\Z))())'
-    r'|(?<=")(?<!^\\")(?<![^\\]\\")()|(?<=[\x00-\x1f])())'
+    rf'["\\\x00-\x1f](?:{RUN}(?:\Z|{LONG_RUN}|(?![/bfnrt"\\]|\Z)())'
+    r'|(?<=")(?<!^\\")(?<![^\\]\\")(?<!^\\\\\\")(?<![^\\]\\\\\\")()|(?<=[\x00-\x1f])())'
 ).search
 find_special = re.compile(r'["\\\x00-\x1f]').search
 all_characters = re.compile(_CHARACTERS).fullmatch
