@@ -441,6 +441,7 @@ def _lines(store: Store, name: str, form: str, lost: _Lost) -> Iterator[bytes]:
     noted = lost.note(with_gaps(entries, count=count))
     items = shown(noted, thoughts=form == "html")
     if form == "html":
+        from callblocks.timeline.artifacts.artifacts import Artifacts
         from callblocks.views.html.timeline_page import carried_files, timeline_html
 
         kept = Artifacts(state_folder() / ARTIFACTS)
