@@ -159,6 +159,9 @@ class Host:
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._parts = kept = parts(settings, stack)
             self.store, self.artifacts = kept.store, kept.artifacts
+            if settings.artifacts is not None:
+                # A wrong bucket is a fault of the start, not of the first turn that makes a file.
+                self.artifacts.probe()
             self.book, self.journal = kept.book, kept.journal
             self.root = stack.enter_context(
                 Root(settings.workspace, own=settings.own, hidden=[state])
