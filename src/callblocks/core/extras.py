@@ -126,6 +126,7 @@ EXTRAS: Mapping[str, Extra] = {
         ("office",),
     ),
     "postgres": Extra("keep timelines on a PostgreSQL server", {"psycopg": "3.2"}),
+    "s3": Extra("keep files in a bucket of any service that speaks S3", {"obstore": "0.12"}),
     "mcp": Extra(
         "use the tools of MCP servers, and be one",
         {"anyio": "4.10", "httpcore2": "2.10", "httpx2": "2.10", "mcp": "2.3", "mcp-types": "2.3"},

@@ -33,6 +33,7 @@ __all__ = (
     "MAX_LENGTH",
     "MAX_NAMES",
     "MAX_SEGMENT",
+    "NOTES_PATH",
     "CallPath",
     "CodePath",
     "FilePath",
@@ -127,7 +128,8 @@ _POOL = re.compile(r"sources_pool\[([^\]]*)\]")
 _BLANKS = " \t\r\n"
 
 CALL_PATH = "tc:{turn}.{call}.{part}"
-"""The form of a `CallPath`, for those who have checked turn and call."""
+NOTES_PATH = "ar:{turn}.react.notes.{call}"
+"""The forms of a `CallPath` and a `NotesPath`, for those who have checked turn and call."""
 
 Message: TypeAlias = Literal["user.prompt", "assistant.completion"]
 Part: TypeAlias = Literal["call", "notice", "result"]
@@ -164,7 +166,7 @@ class NotesPath(_OfCall, frozen=True):
     """The model's text before a call."""
 
     def __str__(self) -> str:
-        return f"ar:{self.turn}.react.notes.{self.call}"
+        return NOTES_PATH.format(turn=self.turn, call=self.call)
 
 
 class CallPath(_OfCall, frozen=True):

@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -41,7 +41,7 @@ from callblocks.server.http.faults import ApiFault, answer_json
 from callblocks.server.http.monitoring import METRICS_TYPE, State
 from callblocks.server.http.protocol import drop
 from callblocks.server.http.request import range_of, read_body, read_query
-from callblocks.server.service import service_of
+from callblocks.server.service import Service, service_of
 from callblocks.session.model_choice import DEFAULT_DIALECT, Offered, known_dialect
 from callblocks.timeline.artifacts.media_types import mime_of
 from callblocks.tools.tool import Tool
@@ -65,7 +65,9 @@ __all__ = (
     "parse_text",
     "send_artifact",
     "show_health",
+    "show_live",
     "show_metrics",
+    "show_ready",
     "show_tool",
 )
 
@@ -245,6 +247,8 @@ def _shown(tool: Tool) -> ShownTool:
 # --- The state of health, and the metrics ---
 #
 #     GET /api/health     200 {"status": "ok", …}, or 503 where nothing can be kept
+#     GET /healthz        200 while the process answers: one that does not is to be started anew
+#     GET /readyz         200 while it takes work, or 503: others are to be asked meanwhile
 #     GET /metrics        for Prometheus
 #
 # Without the token, the state of health has the `status` alone.
@@ -274,6 +278,30 @@ async def show_health(request: Request) -> Response:
             len(service.chats),
         )
     return answer_json(health, 200 if status == "ok" else 503)
+
+
+class Live(msgspec.Struct, frozen=True):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """`ok`, or why no work is taken: that of the health, or the server ends."""
+
+    status: State | Literal["shutting_down"]
+
+
+async def show_live(request: Request) -> Response:
+    """Answer, and ask nothing else: a store that is away is no reason to start a process anew."""
+    return answer_json(Live())
+
+
+async def show_ready(request: Request) -> Response:
+    """Report whether this process takes work now."""
+    service = service_of(request)
+    status = "shutting_down" if service.is_ending else await service.health.state()
+    return answer_json(Ready(status), 200 if status == "ok" else 503)
 
 
 async def show_metrics(request: Request) -> Response:
@@ -348,15 +376,29 @@ async def send_artifact(request: Request) -> Response:
     """A kept file."""
     service, digest = service_of(request), request.path_params["digest"]
     name = read_query(request, ArtifactQuery).name
+    if "range" in request.headers and (
+        part := await service.read(lambda: _part(service, digest, name, request.headers))
+    ):
+        return part
     content = await service.read(lambda: service.host.artifacts.read(digest))
     headers = file_headers(name, digest, content)
     if _has_it(request.headers, headers["etag"]):
         return Response(None, 304, headers)
-    asked = range_of(request.headers.get("range", ""), len(content))
-    if asked is None or request.headers.get("if-range", headers["etag"]) != headers["etag"]:
-        return _Content(memoryview(content), 200, headers, service.settings.send_timeout)
-    headers["content-range"] = f"bytes {asked.start}-{asked.stop - 1}/{len(content)}"
-    part = memoryview(content)[asked.start : asked.stop]
+    return _Content(memoryview(content), 200, headers, service.settings.send_timeout)
+
+
+def _part(service: Service, digest: str, name: str, asked: Headers) -> Response | None:
+    """Return the part of a file that a request asks for; `None` if it is to get the whole."""
+    kept = service.host.artifacts.open(digest)
+    # A part is sent with the type that the beginning tells: the whole of it may be large.
+    headers = file_headers(name, digest, kept.part(0, _PIECE))
+    if _has_it(asked, headers["etag"]) or asked.get("if-range", headers["etag"]) != headers["etag"]:
+        return None
+    found = range_of(asked["range"], kept.size)
+    if found is None:
+        return None
+    headers["content-range"] = f"bytes {found.start}-{found.stop - 1}/{kept.size}"
+    part = memoryview(kept.part(found.start, found.stop))
     return _Content(part, 206, headers, service.settings.send_timeout)
 
 

@@ -34,7 +34,7 @@ from callblocks.session.session import Session
 from callblocks.session.team import seat_team
 from callblocks.session.team_file import TeamSettings
 from callblocks.session.turn_factory import RuntimeDeps
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
 from callblocks.timeline.log.open_store import open_store, server_address
 from callblocks.timeline.recall.skills import Skills
 from callblocks.timeline.recorder import Recorder
@@ -74,7 +74,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     not the model's own name. `budgets` limit the concurrent processes and model streams of all
     sessions and of one user. Finished approvals and journal entries are deleted after
     `retention_days`; `None` keeps them. A turn that was interrupted longer ago than that should not
-    be resumed. The tools of `mcp` are known beside all others; whoever made it closes it.
+    be resumed. `artifacts` is a folder or `s3://bucket/prefix`. The tools of `mcp` are known beside
+    all others; whoever made it closes it.
     """
 
     state: Path
@@ -85,6 +86,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     others: tuple[Offered, ...] = ()
     store: str | None = None
+    artifacts: str | None = None
     tools: Registry | None = None
     only: tuple[str, ...] = ()
     office: Office | None = None
@@ -109,7 +111,10 @@ class Host:
             state = settings.state
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.store = stack.enter_context(open_store(settings.store or state / TIMELINES))
-            self.artifacts = Artifacts(state / ARTIFACTS)
+            self.artifacts = open_artifacts(settings.artifacts or state / ARTIFACTS)
+            if settings.artifacts is not None:
+                # A wrong bucket is a fault of the start, not of the first turn that makes a file.
+                self.artifacts.probe()
             self.book = stack.enter_context(ApprovalBook(state / APPROVALS))
             self.journal = Journal(state / JOURNAL)
             stack.callback(self.journal.close)

@@ -620,13 +620,13 @@ class Talk:
         """Return whether the model sees a block; it will see new blocks."""
         return seq > self._view.last or self._view.shows(seq)
 
-    def called(self, calls: Iterable[Call]) -> None:
-        """Take the calls of a round: their results stand in this order, however they end."""
-        self._results |= dict.fromkeys(call.id for call in calls)
+    def came(self, outcome: Outcome) -> None:
+        """Keep one more result of the round for the next request."""
+        self._results[outcome.id] = _text(outcome)
 
-    def came(self, outcomes: Iterable[Outcome]) -> None:
-        """Keep more results of a round for the next request."""
-        self._results |= {outcome.id: _text(outcome) for outcome in outcomes}
+    def put_in_order(self, calls: Iterable[Call]) -> None:
+        """Put the results of a round in the order of its calls, however these ended."""
+        self._results = dict.fromkeys(call.id for call in calls) | self._results
 
     def begin_round(self) -> None:
         """Count a round; `request` gives what the model is asked in it."""

@@ -88,8 +88,13 @@ class CallIds:
         self._given: set[str] = set()
 
     def give(self, said: str) -> str:
-        """Return the id for a call that has the id `said` in the model's text."""
-        id = said if self._is_free(said) else self._make()
+        """Return the id for a call that has the id `said` in the model's text.
+
+        Every id that is given is free on the timeline and one segment of a path.
+        """
+        id = said
+        while not self._is_free(id):
+            id = self._make()
         self._given.add(id)
         return id
 

@@ -459,13 +459,13 @@ class TurnRun:
 
     async def _perform(self, calls: list[Call]) -> None:
         """Run the calls of a reply; one that broke off runs none."""
-        self._talk.called(calls)
         room = max(self._settings.calls - self._calls, 0)
         runnable = [] if self.ending else calls[:room]
         self._calls += len(runnable)
         await self._run(runnable)
         for call in calls[len(runnable) :]:
             self._end(call, self._refused(call))
+        self._talk.put_in_order(calls)
 
     def _refused(self, call: Call) -> Outcome:
         code, why = "limit_reached", f"a turn makes {self._settings.calls} calls at most"
@@ -483,7 +483,7 @@ class TurnRun:
 
     def _end(self, call: Call, outcome: Outcome) -> None:
         new = self._turn.take_new_taints() if self._turn.has_new_taints else ()
-        self._talk.came([self._writing.end(call, outcome, new)])
+        self._talk.came(self._writing.end(call, outcome, new))
 
     def _end_by(self, ending: Ending) -> Ending:
         """Set the reason for the end, unless there is one already; return the reason that holds."""

@@ -36,7 +36,7 @@ from callblocks.core.errors import TimelineError
 from callblocks.core.json_values import json_text, plain
 from callblocks.core.outcomes import Notice, Outcome
 from callblocks.core.paths import file_path
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.artifacts import ArtifactStore
 from callblocks.timeline.call_steps import (
     CallSteps,
     Check,
@@ -252,7 +252,7 @@ class Recorder:
         self,
         timeline: Timeline,
         files: TurnFiles,
-        artifacts: Artifacts,
+        artifacts: ArtifactStore,
         *,
         tokens: Tokens | None = None,
         shapes: Mapping[str, Shape] | None = None,

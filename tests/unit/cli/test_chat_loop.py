@@ -71,6 +71,7 @@ def options() -> ChatOptions:
         only=(),
         tools=(),
         store=None,
+        artifacts=None,
         team=None,
         skills=None,
         system=None,

@@ -51,6 +51,7 @@ def options(team: str) -> ChatOptions:
         only=(),
         tools=(),
         store=None,
+        artifacts=None,
         skills=None,
         system=None,
         temperature=None,

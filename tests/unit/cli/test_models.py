@@ -210,7 +210,7 @@ def test_members_of_a_team_are_named_by_the_config_too(
 def serving(**given: Any) -> ChatSetup:
     """The place that `callblocks serve` opens without --model."""
     options: Any = {
-        **dict.fromkeys(("policy", "dialect", "store", "team", "skills", "model")),
+        **dict.fromkeys(("policy", "dialect", "store", "artifacts", "team", "skills", "model")),
         **dict.fromkeys(("system", "temperature", "max_tokens", "mode")),
         "ask": False,
         "allow": (),

@@ -368,6 +368,7 @@ class ChatSetup:
                 label=first.label,
                 others=self._others,
                 store=options["store"],
+                artifacts=options["artifacts"],
                 tools=given if isinstance(given, Registry) else None,
                 only=options["only"],
                 office=given_office(options["office"]),

@@ -22,6 +22,7 @@ from callblocks.cli.main import LazyGroup
 from callblocks.cli.options.state_folder import (
     ARTIFACTS,
     Readable,
+    artifacts_option,
     existing,
     name_argument,
     open_timelines,
@@ -32,7 +33,8 @@ from callblocks.cli.options.state_folder import (
 from callblocks.cli.terminal.io import FILE, STDIN, open_output
 from callblocks.cli.terminal.paint import Paper, counted, page
 from callblocks.core.blocks import Entry
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.artifacts import ArtifactStore
+from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
 from callblocks.timeline.log.store import Head, Store
 from callblocks.timeline.log.transfer import (
     KNOWN_DIGITS,
@@ -85,6 +87,18 @@ COMMANDS = {
     "import": (
         "callblocks.cli.commands.timeline:import_timeline",
         "Read a timeline that was exported.",
+    ),
+    "gc": (
+        "callblocks.cli.commands.upkeep:collect_artifacts",
+        "Remove kept files that no timeline names.",
+    ),
+    "backup": (
+        "callblocks.cli.commands.upkeep:backup_timelines",
+        "Copy all timelines and the files that they name.",
+    ),
+    "restore": (
+        "callblocks.cli.commands.upkeep:restore_timelines",
+        "Write a backup into a store that is empty.",
     ),
 }
 
@@ -295,12 +309,7 @@ class _Last(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] gene
 @click.command("verify", short_help="Check that nothing was changed or lost.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @store_option
-@click.option(
-    "--artifacts",
-    type=click.Path(exists=True, file_okay=False),
-    metavar="FOLDER",
-    help="Where the files are that blocks name.  [default: artifacts in the state folder]",
-)
+@artifacts_option
 @click.option(
     "--last",
     type=_Last(),
@@ -318,7 +327,7 @@ def verify_timelines(
     if last is not None and len(names) != 1:
         raise click.UsageError("--last goes with the name of one timeline")
     paper, bad = Paper(), False
-    kept = Artifacts(artifacts or state_folder() / ARTIFACTS)
+    kept = open_artifacts(artifacts or state_folder() / ARTIFACTS)
     with open_timelines(store) as opened:
         for name in names:
             existing(opened, name)
@@ -334,7 +343,7 @@ def verify_timelines(
         raise click.exceptions.Exit(PROBLEMS)
 
 
-def _check(store: Store, name: str, kept: Artifacts, last: Head | None) -> list[Finding]:
+def _check(store: Store, name: str, kept: ArtifactStore, last: Head | None) -> list[Finding]:
     findings = verify(store, name, last)
     entries = Readable(store.entries(name))
     findings += verify_artifacts(counted(entries, store.head(name).count), kept)
@@ -432,9 +441,12 @@ def _lines(store: Store, name: str, form: str, lost: _Lost) -> Iterator[bytes]:
     noted = lost.note(with_gaps(entries, count=count))
     items = shown(noted, thoughts=form == "html")
     if form == "html":
-        from callblocks.views.html.timeline_page import timeline_html
+        from callblocks.timeline.artifacts.artifacts import Artifacts
+        from callblocks.views.html.timeline_page import carried_files, timeline_html
 
-        page = timeline_html(name, items, count)
+        kept = Artifacts(state_folder() / ARTIFACTS)
+        files = carried_files(Readable(store.entries(name)), kept.read)
+        page = timeline_html(name, items, count, files)
     else:
         from callblocks.views.markdown import timeline_markdown
 

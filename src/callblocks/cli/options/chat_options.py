@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from callblocks.cli.exits import Fault
 from callblocks.cli.options.read_options import MODEL_DIALECT
-from callblocks.cli.options.state_folder import store_option
+from callblocks.cli.options.state_folder import artifacts_option, store_option
 from callblocks.cli.options.tool_setup import (
     PolicyOptions,
     Tools,
@@ -226,6 +226,7 @@ class PlaceOptions(PolicyOptions, WorkplaceOptions, ModelOptions):
     team: str | None
     tools: Tools
     store: str | None
+    artifacts: str | None
     skills: str | None
 
 
@@ -287,6 +288,7 @@ def _place_options(command: F) -> F:
         workplace_options,
         tools_option("More tools."),
         store_option,
+        artifacts_option,
         click.option(
             "--skills",
             type=click.Path(exists=True, file_okay=False),

@@ -33,6 +33,7 @@ __all__ = (
     "TIMELINES",
     "TOKEN",
     "Readable",
+    "artifacts_option",
     "existing",
     "kept_token",
     "name_argument",
@@ -125,6 +126,17 @@ def store_option(command: F) -> F:
         envvar="CALLBLOCKS_STORE",
         help="Where timelines are: a file, or postgresql://…  [default: timelines.sqlite in the"
         " state folder; environment: CALLBLOCKS_STORE]",
+    )(command)
+
+
+def artifacts_option(command: F) -> F:
+    """Add `--artifacts`."""
+    return click.option(
+        "--artifacts",
+        metavar="FOLDER|URL",
+        envvar="CALLBLOCKS_ARTIFACTS",
+        help="Where kept files are: a folder, or s3://bucket/prefix.  [default: artifacts in the"
+        " state folder; environment: CALLBLOCKS_ARTIFACTS]",
     )(command)
 
 

@@ -15,9 +15,11 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from callblocks.core.errors import TimelineError
 from callblocks.core.outcomes import Artifact
@@ -27,7 +29,12 @@ from callblocks.timeline.artifacts.media_types import said_mime
 
 __all__ = (
     "MAX_ARTIFACT",
+    "ArtifactStore",
     "Artifacts",
+    "OpenArtifact",
+    "Stored",
+    "artifact_of_content",
+    "is_digest",
     "open_folder",
     "put",
     "read_file",
@@ -146,6 +153,96 @@ _ODD = re.compile(r"[^\w.+-]")
 _NAME_LIMIT = 100
 
 
+_TRASH = ".trash"
+
+
+class Stored(NamedTuple):
+    """An artifact in a list; `age` is the seconds since it was last put, by the store's clock."""
+
+    digest: str
+    size: int
+    age: float
+
+
+class OpenArtifact(NamedTuple):
+    """An artifact that was checked whole: its size, and what reads the bytes from one to another.
+
+    A part may be asked for long after; if the artifact is gone by then, that is a `TimelineError`.
+    """
+
+    size: int
+    part: Callable[[int, int], bytes]
+
+
+class ArtifactStore(Protocol):
+    """Artifacts of a folder or of a bucket."""
+
+    def __call__(self, name: str, content: bytes, mime: str = "") -> Artifact:
+        """Store a file; it is safe when this returns. Raise `OSError` if it cannot be kept."""
+        ...
+
+    def read(self, digest: str) -> bytes:
+        """Return the content of a digest; raise `TimelineError` artifact_missing, artifact_damaged,
+        or store_unavailable where that is not known.
+        """
+        ...
+
+    def open(self, digest: str) -> OpenArtifact:
+        """Return an artifact whose parts can be read; raise what `read` does."""
+        ...
+
+    def check(self, digest: str) -> str | None:
+        """Return the code of an artifact's fault; `None` if it is there, and correct."""
+        ...
+
+    def hosting(self, artifact: Artifact) -> dict[str, str]:
+        """Return the location of an artifact, for the `meta` of a block; never shown to a model."""
+        ...
+
+    def probe(self) -> None:
+        """Raise `TimelineError` store_unavailable unless something could be kept now."""
+        ...
+
+    def stored(self) -> Iterator[Stored]:
+        """Yield every artifact."""
+        ...
+
+    def buried(self) -> Iterator[Stored]:
+        """Yield what lies in the trash; the age is that of the burial."""
+        ...
+
+    def bury(self, digest: str) -> None:
+        """Move an artifact to the trash, from where a read still takes it."""
+        ...
+
+    def restore(self, digest: str) -> None:
+        """Take an artifact back from the trash."""
+        ...
+
+    def purge(self, digest: str) -> None:
+        """Delete an artifact that lies in the trash."""
+        ...
+
+
+def is_digest(text: str) -> bool:
+    """Return whether a text is a SHA-256 digest in hex."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def artifact_of_content(name: str, content: bytes, mime: str) -> Artifact:
+    """Return the artifact that a content makes; its path ends with a name that is safe.
+
+    Without a MIME type, or with an impossible one, it is determined by content and name.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    return Artifact(
+        path=f"{digest[:2]}/{digest}/{_file_name(name)}",
+        size=len(content),
+        digest=digest,
+        mime=said_mime(mime, name, content),
+    )
+
+
 class Artifacts:
     """The artifacts below one folder; calling the object stores one."""
 
@@ -162,8 +259,8 @@ class Artifacts:
         size = len(content)
         if size > MAX_ARTIFACT:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-        digest = hashlib.sha256(content).hexdigest()
-        kept = _file_name(name)
+        artifact = artifact_of_content(name, content, mime)
+        digest, kept = artifact.digest, artifact.path.rpartition("/")[2]
         with ExitStack() as stack:
             top = stack.enter_context(open_folder(str(self.folder), make=True))
             shelf = stack.enter_context(open_folder(top, digest[:2], make=True))
@@ -174,15 +271,12 @@ class Artifacts:
             there = read_file(place, kept, range(size, size + 1))
             if there != content and not _link(place, kept, content):
                 put(top, place, kept, content)
+            # What is old could be garbage that somebody is about to remove.
+            os.utime(place)
             # From the inside out, so that each folder is on disk before the one that names it.
             for folder in (place, shelf, top):
                 os.fsync(folder)
-        return Artifact(
-            path=f"{digest[:2]}/{digest}/{kept}",
-            size=size,
-            digest=digest,
-            mime=said_mime(mime, name, content),
-        )
+        return artifact
 
     def read(self, digest: str) -> bytes:
         """Return the content of a digest; raise `TimelineError` artifact_missing or
@@ -220,6 +314,102 @@ class Artifacts:
             "key": artifact.path,
         }
 
+    def open(self, digest: str) -> OpenArtifact:
+        """Return an artifact whose parts can be read."""
+        content = self.read(digest)
+
+        def part(start: int, stop: int) -> bytes:
+            return content[start:stop]
+
+        return OpenArtifact(len(content), part)
+
+    def probe(self) -> None:
+        """Raise `TimelineError` store_unavailable unless the folder is there, or can be made."""
+        try:
+            with open_folder(str(self.folder), make=True):
+                pass
+        except OSError as error:
+            words = f"{self.folder}: {error.strerror or error}"
+            raise TimelineError("store_unavailable", words) from error
+
+    # --- Garbage: see `callblocks.timeline.log.upkeep` ---
+
+    def stored(self) -> Iterator[Stored]:
+        """Yield every artifact, with the seconds since it was last put."""
+        with ExitStack() as stack:
+            try:
+                top = stack.enter_context(open_folder(str(self.folder)))
+            except FileNotFoundError:
+                return
+            for shelf_name in sorted(os.listdir(top)):
+                if len(shelf_name) == 2:
+                    yield from self._listed(top, shelf_name)
+
+    def buried(self) -> Iterator[Stored]:
+        """Yield what lies in the trash, with the seconds since it came there."""
+        with ExitStack() as stack:
+            try:
+                top = stack.enter_context(open_folder(str(self.folder)))
+            except FileNotFoundError:
+                return
+            yield from self._listed(top, _TRASH)
+
+    def bury(self, digest: str) -> None:
+        """Move an artifact to the trash, from where a read still takes it."""
+        self._move(digest, digest[:2], _TRASH)
+
+    def restore(self, digest: str) -> None:
+        """Take an artifact back from the trash."""
+        self._move(digest, _TRASH, digest[:2])
+
+    def purge(self, digest: str) -> None:
+        """Delete an artifact that lies in the trash."""
+        with ExitStack() as stack:
+            try:
+                top = stack.enter_context(open_folder(str(self.folder)))
+                trash = stack.enter_context(open_folder(top, _TRASH))
+                place = stack.enter_context(open_folder(trash, digest))
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            for name in os.listdir(place):
+                os.unlink(name, dir_fd=place)
+            os.rmdir(digest, dir_fd=trash)
+
+    def _listed(self, top: int, name: str) -> Iterator[Stored]:
+        now = time.time()
+        with ExitStack() as stack:
+            try:
+                shelf = stack.enter_context(open_folder(top, name))
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            for digest in sorted(filter(is_digest, os.listdir(shelf))):
+                with (
+                    suppress(FileNotFoundError, NotADirectoryError),
+                    open_folder(shelf, digest) as place,
+                ):
+                    files = [os.stat(one, dir_fd=place) for one in os.listdir(place)]
+                    size = max((file.st_size for file in files), default=0)
+                    yield Stored(digest, size, now - os.fstat(place).st_mtime)
+
+    def _move(self, digest: str, source: str, target: str) -> None:
+        with ExitStack() as stack:
+            top = stack.enter_context(open_folder(str(self.folder)))
+            try:
+                old = stack.enter_context(open_folder(top, source))
+                new = stack.enter_context(open_folder(top, target, make=True))
+                # Its time is when it was moved, and a folder at the new place is replaced only if
+                # it is empty.
+                os.utime(digest, dir_fd=old, follow_symlinks=False)
+                os.rename(digest, digest, src_dir_fd=old, dst_dir_fd=new)
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                return
+            for folder in (new, old, top):
+                os.fsync(folder)
+
     def _sweep(self, top: int) -> None:
         if not self._swept:
             self._swept = True
@@ -228,18 +418,20 @@ class Artifacts:
     def _find(self, digest: str) -> bytes | None:
         """Return the content; `None` if nothing is there; raise if only a wrong one is."""
         is_wrong = False
-        with ExitStack() as stack:
-            try:
-                top = stack.enter_context(open_folder(str(self.folder)))
-                shelf = stack.enter_context(open_folder(top, digest[:2]))
-                place = stack.enter_context(open_folder(shelf, digest))
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-            for _, content in regular_files(place, range(MAX_ARTIFACT + 1)):
-                # Several names may exist, and one of them may be damaged; any intact one serves.
-                if content is not None and hashlib.sha256(content).hexdigest() == digest:
-                    return content
-                is_wrong = True
+        for shelf_name in (digest[:2], _TRASH):
+            with ExitStack() as stack:
+                try:
+                    top = stack.enter_context(open_folder(str(self.folder)))
+                    shelf = stack.enter_context(open_folder(top, shelf_name))
+                    place = stack.enter_context(open_folder(shelf, digest))
+                except (FileNotFoundError, NotADirectoryError):
+                    continue
+                for _, content in regular_files(place, range(MAX_ARTIFACT + 1)):
+                    # Several names may exist, and one of them may be damaged; any intact one
+                    # serves.
+                    if content is not None and hashlib.sha256(content).hexdigest() == digest:
+                        return content
+                    is_wrong = True
         if is_wrong:
             words = f"artifact {digest} in {self.folder} has another content"
             raise TimelineError("artifact_damaged", words, digest=digest)

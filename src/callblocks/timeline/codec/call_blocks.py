@@ -14,7 +14,7 @@ from callblocks.core.calls import Call, CheckedCall, ResultKind
 from callblocks.core.errors import BadPath
 from callblocks.core.json_values import json_text, plain, whole
 from callblocks.core.outcomes import Artifact, Failure, Notice, without_managed
-from callblocks.core.paths import CALL_PATH, CodePath, Part, written_path
+from callblocks.core.paths import CALL_PATH, NOTES_PATH, CodePath, Part, written_path
 from callblocks.core.redaction import redact, redact_start, without_secrets
 from callblocks.tools.tool import Keep
 
@@ -79,6 +79,11 @@ class Stamp(msgspec.Struct, frozen=True):
     def path(self, part: Part) -> str:
         """Return the path of the call, its notices or its result."""
         return CALL_PATH.format(turn=self.turn, call=self.call, part=part)
+
+    @property
+    def notes_path(self) -> str:
+        """Return the path of the model's text before the call."""
+        return NOTES_PATH.format(turn=self.turn, call=self.call)
 
     @property
     def code_path(self) -> str:

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 from callblocks.core.blocks import Author, Block, Type
 from callblocks.core.calls import Call
 from callblocks.core.errors import TimelineError, ToolError
-from callblocks.core.json_values import json_text, whole
+from callblocks.core.json_values import json_text, plain, whole
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome
-from callblocks.core.paths import FilePath, Message, MessagePath, NotesPath, cited
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.core.paths import FilePath, Message, MessagePath, cited
+from callblocks.core.redaction import without_secrets
+from callblocks.timeline.artifacts.artifacts import ArtifactStore
 from callblocks.timeline.artifacts.media_types import is_shown_binary, is_text, mime_of, said_mime
 from callblocks.timeline.codec.call_blocks import (
     JSON,
@@ -41,6 +42,7 @@ __all__ = (
     "TurnFile",
     "attachment_blocks",
     "content_block",
+    "content_results",
     "digest_text",
     "failed",
     "file_blocks",
@@ -50,6 +52,7 @@ __all__ = (
     "left_out",
     "message_block",
     "notes_block",
+    "plain_results",
     "whole_output",
 )
 
@@ -232,7 +235,7 @@ class Holdings(msgspec.Struct, frozen=True, kw_only=True):
     """Access to files, artifacts, sources and token counts."""
 
     files: TurnFiles
-    artifacts: Artifacts
+    artifacts: ArtifactStore
     pool: SourcesPool
     tokens: Tokens
 
@@ -375,6 +378,66 @@ def whole_output(ended: EndedCall) -> Any:
     return output
 
 
+# --- An output as the result: its digest, then the output itself, both at `tc:…result` ---
+#
+# A text stays text, everything else is JSON, also null. An output beside an error is shown too.
+
+
+def plain_results(ended: EndedCall) -> Emitted:
+    """Return digest and content of an output."""
+    output = ended.outcome.output
+    if output is None and ended.outcome.error is not None:
+        return failed(ended, ended.outcome.error, kind="file", visibility="internal")
+    if isinstance(output, str):
+        return content_results(ended, output, mime="text/plain")
+    return content_results(ended, output)
+
+
+def content_results(ended: EndedCall, output: Any, *, mime: str = JSON, path: str = "") -> Emitted:
+    """Return an output as the result: its digest, then its text without secrets, at `path`."""
+    path = path or ended.stamp.path("result")
+    error = ended.outcome.error
+    told: tuple[Notice, ...] = () if error is None else (notice_of_failure(ended.stamp, error),)
+    text, cut_short, kept = _output_text(ended, output, mime)
+    fields: dict[str, Any] = {
+        "artifact_path": path,
+        "mime": mime,
+        "kind": "file",
+        "visibility": "internal",
+        "tool_call_id": ended.stamp.call,
+        "error": error and error_payload(ended.stamp, error),
+        "tokens": ended.holdings.tokens.text(text),
+    }
+    digest = ended.stamp.result("digest", digest_text(**fields))
+    content = ended.stamp.result("content", text, mime=mime, path=path)
+    return Emitted(notices=(*told, *cut_short), results=(digest, content), kept=kept)
+
+
+def _output_text(
+    ended: EndedCall, output: Any, mime: str
+) -> tuple[str, tuple[Notice, ...], tuple[Artifact, ...]]:
+    """Return the output as text, or the start of one that is too long; all of it is kept then."""
+    # The size is judged before redaction, which is expensive on a text that is not shown whole
+    # anyway.
+    raw = json_text(output) if mime == JSON else str(output)
+    raw = raw if raw.isascii() else whole(raw)
+    if len(raw) <= TEXT:
+        safe = json_text(without_secrets(plain(output))) if mime == JSON else shown(raw)
+        return safe, (), ()
+    content = raw.encode()
+    details = {"size_bytes": len(content)}
+    try:
+        artifact = ended.holdings.artifacts(
+            f"{ended.stamp.call}.{'json' if mime == JSON else 'txt'}", content, mime
+        )
+    except OSError as error:
+        words = f"the whole output could not be kept: {error.strerror or type(error).__name__}"
+        return shown(raw), (Notice(code="not_kept", message=words, details=details),), ()
+    words = "the output is too large to show; all of it is kept as a file"
+    told = Notice(code="output_too_large", message=words, details=details)
+    return shown(raw), (told,), (artifact,)
+
+
 # --- Messages of people and models as blocks: prompts, attachments, notes, answers ---
 #
 # Content too large for a block is cut there; all of it is kept as an artifact, named in the meta.
@@ -400,11 +463,11 @@ def message_block(stamp: Stamp, message: Message, text: str, holdings: Holdings)
 
 def notes_block(stamp: Stamp, text: str, holdings: Holdings) -> Block:
     """Return the model's text before a call."""
-    path = str(NotesPath(stamp.turn, stamp.call))
-    shown, meta = _fitting(whole(text), f"{stamp.call}.notes.md", holdings)
+    text = text if text.isascii() else whole(text)
+    shown, meta = _fitting(text, f"{stamp.call}.notes.md", holdings)
     return stamp.block(
         "react.notes",
-        path=path,
+        path=stamp.notes_path,
         mime="text/markdown",
         text=shown,
         meta={"channel": "timeline_text", **meta},

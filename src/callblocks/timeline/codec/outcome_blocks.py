@@ -35,12 +35,12 @@ from callblocks.timeline.codec.ended_call import (
     file_blocks,
     is_spilled,
     left_out,
+    plain_results,
 )
 from callblocks.timeline.codec.results import (
     EMBEDDED,
     exec_results,
     fetch_results,
-    plain_results,
     rendering_results,
     search_results,
     write_results,

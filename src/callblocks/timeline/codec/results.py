@@ -10,20 +10,17 @@ import msgspec
 from callblocks.core.blocks import Block
 from callblocks.core.errors import BadPath
 from callblocks.core.json_values import json_text, plain, whole
-from callblocks.core.outcomes import Artifact, Failure, Notice
+from callblocks.core.outcomes import Failure, Notice
 from callblocks.core.paths import FilePath, SourcesPath, WrittenPath, cited, ranges_of, written_path
 from callblocks.core.redaction import without_secrets
 from callblocks.core.sources import Source, rows_text
 from callblocks.core.text import brief
-from callblocks.timeline.artifacts.media_types import mime_of
 from callblocks.timeline.artifacts.validate import WrittenFile, check_written, fault_in
 from callblocks.timeline.codec.call_blocks import (
     JSON,
     ROOM,
-    TEXT,
     Stamp,
     error_payload,
-    notice_of_failure,
     shown,
 )
 from callblocks.timeline.codec.ended_call import (
@@ -31,10 +28,11 @@ from callblocks.timeline.codec.ended_call import (
     Emitted,
     EndedCall,
     TurnFile,
-    digest_text,
+    content_results,
     failed,
     file_blocks,
     left_out,
+    plain_results,
     whole_output,
 )
 
@@ -45,86 +43,15 @@ __all__ = (
     "PATH_REWRITTEN",
     "ROW_TEXT",
     "SOURCE_TEXT",
-    "content_results",
     "exec_results",
     "fetch_results",
     "file_fault",
-    "plain_results",
     "rendering_results",
     "rewritten",
     "search_results",
     "target_of",
     "write_results",
 )
-
-# --- The output of any other tool: its digest, then the output itself, both at `tc:…result` ---
-#
-# A text stays text, everything else is JSON, also null. An output beside an error is shown too.
-
-
-def plain_results(ended: EndedCall) -> Emitted:
-    """Return digest and content of an output."""
-    output = ended.outcome.output
-    if output is None and ended.outcome.error is not None:
-        return failed(ended, ended.outcome.error, kind="file", visibility="internal")
-    if isinstance(output, str):
-        return content_results(ended, output, mime=_text_mime(output))
-    return content_results(ended, output)
-
-
-def content_results(ended: EndedCall, output: Any, *, mime: str = JSON, path: str = "") -> Emitted:
-    """Return an output as the result: its digest, then its text without secrets, at `path`."""
-    path = path or ended.stamp.path("result")
-    error = ended.outcome.error
-    told: tuple[Notice, ...] = () if error is None else (notice_of_failure(ended.stamp, error),)
-    text, cut_short, kept = _fitting(ended, output, mime)
-    fields: dict[str, Any] = {
-        "artifact_path": path,
-        "mime": mime,
-        "kind": "file",
-        "visibility": "internal",
-        "tool_call_id": ended.stamp.call,
-        "error": error and error_payload(ended.stamp, error),
-        "tokens": ended.holdings.tokens.text(text),
-    }
-    digest = ended.stamp.result("digest", digest_text(**fields))
-    content = ended.stamp.result("content", text, mime=mime, path=path)
-    return Emitted(notices=(*told, *cut_short), results=(digest, content), kept=kept)
-
-
-def _text_mime(text: str) -> str:
-    """Return Markdown where the text plainly is, else plain text: an output has no name."""
-    return (
-        "text/markdown"
-        if mime_of("", text.encode(errors="replace")) == "text/markdown"
-        else "text/plain"
-    )
-
-
-def _fitting(
-    ended: EndedCall, output: Any, mime: str
-) -> tuple[str, tuple[Notice, ...], tuple[Artifact, ...]]:
-    """Return the output as text, or the start of one that is too long; all of it is kept then."""
-    # The size is judged before redaction, which is expensive on a text that is not shown whole
-    # anyway.
-    raw = json_text(output) if mime == JSON else str(output)
-    raw = raw if raw.isascii() else whole(raw)
-    if len(raw) <= TEXT:
-        safe = json_text(without_secrets(plain(output))) if mime == JSON else shown(raw)
-        return safe, (), ()
-    content = raw.encode()
-    details = {"size_bytes": len(content)}
-    try:
-        artifact = ended.holdings.artifacts(
-            f"{ended.stamp.call}.{'json' if mime == JSON else 'txt'}", content, mime
-        )
-    except OSError as error:
-        words = f"the whole output could not be kept: {error.strerror or type(error).__name__}"
-        return shown(raw), (Notice(code="not_kept", message=words, details=details),), ()
-    words = "the output is too large to show; all of it is kept as a file"
-    told = Notice(code="output_too_large", message=words, details=details)
-    return shown(raw), (told,), (artifact,)
-
 
 # --- Results of searches and fetches, which become sources ---
 #

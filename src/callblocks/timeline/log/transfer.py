@@ -10,7 +10,7 @@ import msgspec
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.errors import TimelineError
 from callblocks.core.text import brief
-from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.artifacts.artifacts import ArtifactStore
 from callblocks.timeline.log.store import (
     DAMAGED,
     MAX_BLOCK,
@@ -37,6 +37,7 @@ __all__ = (
     "Line",
     "artifact_of",
     "check_import",
+    "digests_of",
     "export_lines",
     "gap_of",
     "import_checked",
@@ -95,11 +96,12 @@ _PLACEHOLDERS = 10_000
 def export_lines(
     store: Store,
     name: str,
+    head: Head | None = None,
     *,
     lost: Callable[[int], object] = lambda seq: None,
     missing: Callable[[int, int], object] = lambda first, last: None,
 ) -> Iterator[bytes]:
-    """Yield the lines of a timeline, each with its line end.
+    """Yield the lines of a timeline, each with its line end; up to `head`, if there is one.
 
     `lost` is called for each unreadable block, `missing` with the first and the last number of each
     gap. Blocks appended meanwhile are left out. If the store breaks on the way, the last line is
@@ -107,7 +109,7 @@ def export_lines(
     """
     # The end is read first and bounds the export, so blocks appended meanwhile do not contradict
     # it.
-    head = store.head(name)
+    head = head or store.head(name)
     yield _line(Header(format=FORMAT, version=VERSION, name=name))
     fault = None
     last = 0
@@ -496,7 +498,7 @@ def artifact_of(block: Block) -> str:
     return name.removeprefix(_NAME) if isinstance(name, str) and name.startswith(_NAME) else ""
 
 
-def _digests(block: Block) -> Iterator[str]:
+def digests_of(block: Block) -> Iterator[str]:
     """Yield every artifact that a block names: its own, and those that hold long parameters."""
     yield artifact_of(block)
     kept = block.meta.get("artifacts")
@@ -505,12 +507,12 @@ def _digests(block: Block) -> Iterator[str]:
         yield digest if isinstance(digest, str) else ""
 
 
-def verify_artifacts(entries: Iterable[Entry], artifacts: Artifacts) -> Iterator[Finding]:
+def verify_artifacts(entries: Iterable[Entry], artifacts: ArtifactStore) -> Iterator[Finding]:
     """Yield the faults of artifacts, at the first block that names each."""
     # Each artifact is read and hashed once, however many blocks name it.
     seen: set[str] = set()
     for entry in entries:
-        for digest in _digests(entry.block):
+        for digest in digests_of(entry.block):
             if not digest or digest in seen:
                 continue
             seen.add(digest)
