@@ -27,7 +27,7 @@ from starlette.responses import Response
 from uvicorn.loops.auto import auto_loop_factory
 
 from callblocks.guard.net.listen import address_of, listen_at
-from callblocks.server.access import HEALTH, Guard, SignedIn, sign_in
+from callblocks.server.access import HEALTH, LIVE, READY, Guard, SignedIn, sign_in
 from callblocks.server.approval_routes import (
     AnswerBody,
     ApprovalList,
@@ -68,6 +68,7 @@ from callblocks.server.chats.chat_routes import (
     stop_chat,
     stream_chat,
 )
+from callblocks.server.chats.chats import Chats
 from callblocks.server.chats.ui_events import VERSION_HEADER, VersionQuery
 from callblocks.server.cpu_program import Converted, ParsedText
 from callblocks.server.http.faults import HANDLED, answer_json
@@ -79,8 +80,10 @@ from callblocks.server.info_routes import (
     ConvertBody,
     DialectList,
     Health,
+    Live,
     ModelList,
     ParseBody,
+    Ready,
     ShownTool,
     ToolList,
     convert_text,
@@ -90,7 +93,9 @@ from callblocks.server.info_routes import (
     parse_text,
     send_artifact,
     show_health,
+    show_live,
     show_metrics,
+    show_ready,
     show_tool,
 )
 from callblocks.server.mcp_routes import McpList, SwitchBody, list_mcp, switch_mcp
@@ -102,7 +107,7 @@ from callblocks.server.pages import (
     show_playground,
     show_settings,
 )
-from callblocks.server.service import Service
+from callblocks.server.service import MakeChats, Service
 from callblocks.server.settings import ServerSettings
 from callblocks.server.settings_routes import (
     ModelTest,
@@ -133,8 +138,13 @@ from callblocks.session.host import Host
 __all__ = ("ENDPOINTS", "NO_TOKEN", "Document", "Server", "Start", "bind", "make_app", "serve")
 
 
-def make_app(settings: ServerSettings, open_host: Callable[[], Host]) -> Starlette:
-    """The application; settings that must not be served with are a `CallerError`."""
+def make_app(
+    settings: ServerSettings, open_host: Callable[[], Host], make_chats: MakeChats = Chats
+) -> Starlette:
+    """The application; settings that must not be served with are a `CallerError`.
+
+    `make_chats` says where turns run: in this process, unless it is a replica of a cluster.
+    """
     settings.check()
     metrics = Metrics()
 
@@ -142,7 +152,7 @@ def make_app(settings: ServerSettings, open_host: Callable[[], Host]) -> Starlet
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         host = open_host()
         try:
-            app.state.service = service = Service(settings, host, metrics)
+            app.state.service = service = Service(settings, host, metrics, make_chats)
             try:
                 yield
             finally:
@@ -242,10 +252,12 @@ def serve(
     settings: ServerSettings,
     open_host: Callable[[], Host],
     told: Callable[[str], None] = lambda address: None,
+    make_chats: MakeChats = Chats,
 ) -> None:
     """Serve until stopped; `told` gets the address once the server answers.
 
-    What must not, or cannot, be served is a `CallblocksError` before that.
+    What must not, or cannot, be served is a `CallblocksError` before that. `make_chats` is that of
+    `make_app`.
     """
     with (
         bind(settings) as bound,
@@ -254,7 +266,7 @@ def serve(
         # Only now it is known that the server may do without one.
         if not settings.token:
             _LOG.warning(NO_TOKEN)
-        runner.run(_serve(settings, open_host, bound, lambda: told(address_of(bound))))
+        runner.run(_serve(settings, open_host, bound, lambda: told(address_of(bound)), make_chats))
 
 
 async def _serve(
@@ -262,10 +274,11 @@ async def _serve(
     open_host: Callable[[], Host],
     bound: socket.socket,
     told: Callable[[], None],
+    make_chats: MakeChats,
 ) -> None:
     # Opened here, not by the application: what is wrong with it is raised to the caller.
     host = open_host()
-    await Server(settings, make_app(settings, lambda: host), told).serve([bound])
+    await Server(settings, make_app(settings, lambda: host, make_chats), told).serve([bound])
 
 
 # --- The table of all addresses ---
@@ -580,6 +593,8 @@ ENDPOINTS = (
     ),
     Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
     Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),
+    Endpoint(method="GET", path=LIVE, handler=show_live, gives=Live),
+    Endpoint(method="GET", path=READY, handler=show_ready, gives=Ready, also=(503,)),
     Endpoint(method="GET", path="/metrics", handler=show_metrics, gives="text/plain"),
     Endpoint(method="GET", path="/api/openapi.json", handler=show_openapi, gives=Document),
 )
