@@ -207,8 +207,9 @@ class Evaluation:
         path, models = self._folder / "trials.jsonl", _Models(self._open)
         header = self._header((await models.of(self._setups[0])).name)
         known = {} if fresh else self._known(path, header)
-        for trial in known.values() if restore is not None else ():
-            restore(trial)
+        if restore is not None:
+            for trial in known.values():
+                restore(trial)
         todo = [
             (task, setup, repeat)
             for repeat in range(self._own.repeats)
