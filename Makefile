@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests base dist conformance test-llm test-clients test-mcp check format screens pictures docs site bench fuzz mutate clean
+.PHONY: help setup run test tests base dist conformance test-llm test-clients test-mcp test-adapters check format screens pictures docs site bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -59,6 +59,9 @@ test-clients: $(READY) ## have Codex, Claude Code and others talk through the ga
 
 test-mcp: $(READY) ## use servers of others, and give our tools to checks and agents (1 GB is downloaded once)
 	@PYTHONPATH=tests $(BIN)/python -m pytest -q tests/mcp/real_servers.py tests/mcp/real_clients.py
+
+test-adapters: $(READY) ## run each adapter with its real package, in an environment of its own
+	@$(BIN)/python -m pytest -q tests/adapters/real_packages.py
 
 check: $(READY) ## check format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }

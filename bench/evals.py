@@ -1,30 +1,40 @@
 """An evaluation against an instant endpoint: what callblocks itself takes.
 
-    python -m bench.evals
+    python -m bench.evals                         80 tasks in six dialects, an instant server
+    python -m bench.evals --model smollm2         a small real model, into docs/evals/
+    python -m bench.evals --model qwen            a larger one; 1.1 GB are downloaded once
 
-Eighty tasks in six dialects, against a server on loopback that answers at once. What is measured is
-the sessions, the timelines, the parser and the HTTP client; a real model takes minutes.
+The instant server is on loopback. What is measured there is the sessions, the timelines, the parser
+and the HTTP client. A real model runs in llama.cpp's own server, and needs `.[llm]`; a run that was
+broken off goes on in the folder `--out`.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import shutil
+import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from time import perf_counter, process_time
 
 from bench.timing import print_table
 from callblocks import EndpointSettings, open_model
 from callblocks.evals.report import make_report
 from callblocks.evals.run import Conditions, Evaluation, Setup, read_trials
-from callblocks.evals.task import builtin_tasks
+from callblocks.evals.task import CLASSES, builtin_tasks
 
 __all__ = ("main",)
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+PAGES = Path(__file__).parents[1] / "docs" / "evals"
 TASKS, LIMIT = 80, 60.0
 DIALECTS = ("hermes", "generic_json", "tool-fence", "emoji-bracket", "pythonic", "qwen3_coder")
 _CHUNK = b'data: {"choices":[{"index":0,"delta":{"content":"Well. I cannot do that."}}]}\n\n'
@@ -64,6 +74,45 @@ def _server() -> Generator[str]:
 
 
 def main() -> None:
+    """Measure callblocks itself, or a real model."""
+    options = argparse.ArgumentParser(prog="python -m bench.evals")
+    options.add_argument("--model", choices=REAL)
+    options.add_argument("--out", default="")
+    given = options.parse_args()
+    if given.model:
+        _real(given.model, given.out or str(Path(tempfile.gettempdir()) / f"eval-{given.model}"))
+    else:
+        _instant()
+
+
+REAL = {
+    "smollm2": ("SmolLM2-135M-Instruct", ["-d", "generic_json", "-d", "emoji-bracket"]),
+    "qwen": ("qwen2.5-coder-1.5b-instruct", ["-d", "hermes", "-d", "tool-fence", "--native"]),
+}
+# Prompts of thousands of tokens take a small machine minutes each.
+_SLOW = ("many-tools", "long-context")
+
+
+def _real(model: str, out: str) -> None:
+    """Evaluate a real model with three tasks of each class, and keep its report."""
+    from callblocks.models.llama import smollm2_path
+    from support.llama_server import llama_server
+    from support.qwen_weights import qwen_weights
+
+    name, setups = REAL[model]
+    weights = smollm2_path() if model == "smollm2" else qwen_weights()
+    kinds = [part for kind in CLASSES if kind not in _SLOW for part in ("--class", kind)]
+    limits = ["--limit", "3", "-j", "1", "--max-tokens", "96", "--temperature", "0"]
+    native = [] if "--native" in setups else ["--no-native"]
+    with llama_server(weights, name) as address:
+        command = [sys.executable, "-m", "callblocks", "eval", "-m", f"{address}/v1#{name}"]
+        subprocess.run([*command, *kinds, *limits, *setups, *native, "--out", out], check=True)
+    PAGES.mkdir(exist_ok=True)
+    for end in ("html", "json"):
+        shutil.copy(Path(out) / f"report.{end}", PAGES / f"{model}.{end}")
+
+
+def _instant() -> None:
     """Print the seconds of the run; more than a minute of them ends the program with 1."""
     tasks = builtin_tasks()[:TASKS]
     setups = [Setup(dialect=name) for name in DIALECTS]

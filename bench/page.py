@@ -4,6 +4,7 @@
 - Event to pixel: the model says the time; a look at each frame finds the first one whose document
   has it. The frame after that one is when it is surely on the screen.
 - Memory: the heap after a collection, and the nodes, with a chat of many blocks open.
+- Chats: two thousand of them are listed and searched, and what an idle page is sent is counted.
 - Frames: gaps between frames while 200 events a second come for five seconds. One above 25 ms has
   skipped at least a frame of sixty a second.
 """
@@ -30,6 +31,7 @@ EVENTS = 100
 RATE = 200
 SECONDS = 5
 BLOCKS = 10_000
+CHATS = 2000
 
 _FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 _FRAME = 25  # milliseconds; a frame of sixty a second has 17
@@ -66,6 +68,7 @@ def main() -> None:
             rows = [*_paints(browser, address), *_pixels(browser, address)]
             rows += _streamed(browser, address)
             rows += _remembered(browser, address)
+            rows += _listed(address)
         finally:
             browser.close()
     print_table("The page in Chromium, on loopback", ["what", "measured"], rows)
@@ -146,13 +149,42 @@ def _opened(browser: Browser, address: str) -> Generator[Page]:
 
 @contextmanager
 def _server() -> Generator[str]:
-    command = [sys.executable, "-m", "bench.page_app", str(BLOCKS)]
+    command = [sys.executable, "-m", "bench.page_app", str(BLOCKS), str(CHATS)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None
             yield f"http://127.0.0.1:{int(child.stdout.readline())}"
         finally:
             child.terminate()
+
+
+def _listed(address: str) -> list[list[str]]:
+    """The list of many chats, a search in them, and what an idle page is sent."""
+    import httpx2
+
+    with httpx2.Client(base_url=address, timeout=60) as client:
+        # The first search makes the index.
+        client.get("/api/chats/search", params={"q": "island"})
+
+        def took(path: str, **query: str | int) -> float:
+            began = perf_counter()
+            client.get(path, params=query).raise_for_status()
+            return (perf_counter() - began) * 1000
+
+        lists = [took("/api/chats", limit=40) for _ in range(LOADS)]
+        finds = [took("/api/chats/search", q=f"island number {CHATS // 2}") for _ in range(LOADS)]
+        with client.stream("GET", "/api/chats/stream") as response:
+            began, size = perf_counter(), 0
+            for piece in response.iter_raw():
+                size += len(piece)
+                if perf_counter() - began > SECONDS * 2:
+                    break
+            idle = size / (perf_counter() - began)
+    return [
+        [f"{CHATS:,} chats: listed", _ms(median(lists))],
+        [f"{CHATS:,} chats: searched", _ms(median(finds))],
+        ["an idle page is sent", f"{idle:.0f} bytes a second"],
+    ]
 
 
 def _ms(value: float) -> str:

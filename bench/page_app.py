@@ -13,18 +13,22 @@ import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+from callblocks.core.blocks import Block
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
 from callblocks.models.model import Piece, Request, Spoken
 from callblocks.server.app import Server, bind, make_app
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host, HostSettings
+from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.timeline import TIMELINES
 from callblocks.toolkits.turn_files import open_recorder
 
 __all__ = ("write_long_chat",)
 
 _SETTINGS = ServerSettings(port=0, no_token=True, rate=1e6, burst=100_000)
+_TS = "2030-01-31T12:00:00Z"
 _CALLS = 6
 
 
@@ -57,6 +61,22 @@ def write_long_chat(state: Path, name: str, blocks: int) -> None:
             _write_turn(recorder, number)
 
 
+def write_chats(state: Path, count: int) -> None:
+    """Write so many chats of one turn each."""
+    with open_store(state / TIMELINES) as store:
+        for at in range(count):
+            said = (
+                ("user.prompt", "user", f"When is low water at island {at}?"),
+                ("assistant.completion", "assistant", f"At island {at} it is at 06:12."),
+            )
+            store.append(f"chat-{at}", [_block(*one) for one in said])
+
+
+def _block(kind: str, author: str, text: str) -> Block:
+    path = f"ar:turn_1.{kind}"
+    return Block(type=kind, author=author, turn_id="turn_1", ts=_TS, path=path, text=text)
+
+
 def _write_turn(recorder: Recorder, number: int) -> None:
     turn = recorder.new_turn()
     calls = [
@@ -81,6 +101,7 @@ def main() -> None:
         state, workspace = Path(folder, "state"), Path(folder, "work")
         workspace.mkdir()
         write_long_chat(state, "long", int(sys.argv[1]))
+        write_chats(state, int(sys.argv[2]))
         settings = HostSettings(state=state, workspace=workspace, model=Ticks())
         bound.listen(100)
         print(bound.getsockname()[1], flush=True)

@@ -21,10 +21,10 @@ import pytest
 from callblocks.cli.options.state_folder import TOKEN as TOKEN_FILE
 from callblocks.cli.options.state_folder import kept_token
 from callblocks.core.errors import CallerError
-from callblocks.server.access import HEALTH
+from callblocks.server.access import OPEN
 from callblocks.server.app import ENDPOINTS
 from callblocks.server.http.protocol import Strangers
-from callblocks.server.pages import is_page
+from callblocks.server.pages import PAGES, is_page
 from callblocks.server.settings import ServerSettings
 from support.chat_server import Running, posted, running_server
 
@@ -347,7 +347,7 @@ def test_no_server_starts_without_a_token_unless_that_is_said() -> None:
 
 
 def test_without_the_token_every_route_is_closed(locked: Running) -> None:
-    closed = [one for one in ENDPOINTS if one.path != HEALTH and not is_page(one.path)]
+    closed = [one for one in ENDPOINTS if one.path not in OPEN and not is_page(one.path)]
     assert len(closed) > 20
     for one in closed:
         path = re.sub(r"\{\w+\}", "x", one.path)
@@ -375,7 +375,7 @@ def test_another_user_of_this_machine_gets_nothing_from_a_server_on_loopback(
     told = json.loads(done.stdout)
     assert os.geteuid() != 0 or told["token"] == "PermissionError"
     opened = {path for path, status in told["answers"] if status not in (401, 403)}
-    assert opened == {"/", "/api/health", "/playground", "/timeline", "/web/{path}"}
+    assert opened == {*OPEN, *PAGES, "/web/{path}"}
 
 
 def test_a_browser_exchanges_the_token_for_a_cookie_that_no_script_reads(locked: Running) -> None:

@@ -158,6 +158,11 @@ def test_a_server_that_ends_says_so_to_those_whose_work_hangs_or_waits(
         assert hanging.has_begun.wait(120)
         second, others = _posted(server)
         _wait_for(server, lambda: server.service._cpu._budget.waiting == 1)
+        assert server.client.get("/readyz").json() == {"status": "ok"}
+        server.service._ends.set()
+        ready = server.client.get("/readyz")
+        assert (ready.status_code, ready.json()) == (503, {"status": "shutting_down"})
+        assert server.client.get("/healthz").json() == {"status": "ok"}
     first.join(120)
     second.join(120)
     codes = [one[0].json()["error"]["code"] for one in (answers, others)]

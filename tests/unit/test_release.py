@@ -72,9 +72,14 @@ def _normal(requirement: str) -> str:
 
 
 def _imported() -> set[str]:
-    """The top-level packages that our sources import anywhere, in functions too."""
+    """The top-level packages that our sources import anywhere, in functions too.
+
+    Not those of adapters: a framework has the version that its user chose.
+    """
     names: set[str] = set()
     for path in (ROOT / "src").rglob("*.py"):
+        if path.parent.name == "adapters":
+            continue
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Import):
                 names.update(alias.name.partition(".")[0] for alias in node.names)

@@ -183,6 +183,8 @@ def _verdict(setups: Sequence[SetupReport]) -> list[str]:
     else:
         words = f"{best.name} is right in {_percent(best.right)} of the trials."
     said, near = [words], _near(measured)
+    if not any(one.calls for one in measured):
+        said.append("The model made no call in any setup: what is right are tasks that need none.")
     if near:
         names = ", ".join(f"{one.name} ({_percent(one.right)})" for one in near)
         said.append(
@@ -193,7 +195,8 @@ def _verdict(setups: Sequence[SetupReport]) -> list[str]:
         if one not in near:
             mean, low, high = difference(best.tasks, one.tasks, len(measured) - 1)
             said.append(
-                f"{one.name} is worse: {mean:.0%} fewer right, between {low:.0%} and {high:.0%}."
+                f"{one.name} is worse, by {mean * 100:.0f} points (95 %: {low * 100:.0f} to "
+                f"{high * 100:.0f})."
             )
     for one in setups:
         other = {state: n for state, n in one.states.items() if state not in ("right", "wrong")}

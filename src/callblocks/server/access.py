@@ -34,9 +34,12 @@ from callblocks.server.pages import PAGES, is_page
 from callblocks.server.service import service_of
 from callblocks.server.settings import ServerSettings, host_of, is_loopback, name_of
 
-__all__ = ("HEALTH", "Guard", "SignedIn", "knows_token", "sign_in")
+__all__ = ("HEALTH", "LIVE", "OPEN", "READY", "Guard", "SignedIn", "knows_token", "sign_in")
 
 HEALTH = "/api/health"
+LIVE = "/healthz"
+READY = "/readyz"
+OPEN = (HEALTH, LIVE, READY)
 _COOKIE_SECONDS = 30 * 24 * 3600
 _METHODS = "GET, HEAD, POST, OPTIONS"
 _SENT = "authorization, content-type, last-event-id, x-callblocks-sdk-version, range, user-agent"
@@ -117,7 +120,7 @@ class Guard:
         path = scope["path"]
         if knows_token(HTTPConnection(scope), self._settings.token, is_foreign=bool(foreign)):
             welcome(scope)
-        elif path != HEALTH and not is_page(path):
+        elif path not in OPEN and not is_page(path):
             words = (
                 "send the token of this server, `Authorization: Bearer …`; in a browser, open the"
                 " address that the server printed at its start"

@@ -27,7 +27,7 @@ from starlette.responses import Response
 from uvicorn.loops.auto import auto_loop_factory
 
 from callblocks.guard.net.listen import address_of, listen_at
-from callblocks.server.access import HEALTH, Guard, SignedIn, sign_in
+from callblocks.server.access import HEALTH, LIVE, READY, Guard, SignedIn, sign_in
 from callblocks.server.approval_routes import (
     AnswerBody,
     ApprovalList,
@@ -79,8 +79,10 @@ from callblocks.server.info_routes import (
     ConvertBody,
     DialectList,
     Health,
+    Live,
     ModelList,
     ParseBody,
+    Ready,
     ShownTool,
     ToolList,
     convert_text,
@@ -90,7 +92,9 @@ from callblocks.server.info_routes import (
     parse_text,
     send_artifact,
     show_health,
+    show_live,
     show_metrics,
+    show_ready,
     show_tool,
 )
 from callblocks.server.mcp_routes import McpList, SwitchBody, list_mcp, switch_mcp
@@ -580,6 +584,8 @@ ENDPOINTS = (
     ),
     Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
     Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),
+    Endpoint(method="GET", path=LIVE, handler=show_live, gives=Live),
+    Endpoint(method="GET", path=READY, handler=show_ready, gives=Ready, also=(503,)),
     Endpoint(method="GET", path="/metrics", handler=show_metrics, gives="text/plain"),
     Endpoint(method="GET", path="/api/openapi.json", handler=show_openapi, gives=Document),
 )

@@ -25,7 +25,7 @@ from callblocks.core.outcomes import FAILURES
 from callblocks.parser import AUTO
 from callblocks.server.http.faults import encode_json
 from callblocks.views.chat.timeline_chat import shown
-from callblocks.views.html.timeline_page import timeline_html
+from callblocks.views.html.timeline_page import CarriedFile, timeline_html
 from callblocks.views.text.rewrite import Arrival, arrivals, guess, rewrite, step_of
 
 __all__ = (
@@ -70,6 +70,7 @@ class PageWork(msgspec.Struct, frozen=True, tag="page"):
     title: str
     entries: list[Entry]
     count: int
+    files: list[CarriedFile] = []
 
 
 Work: TypeAlias = ParseWork | ConvertWork | PageWork
@@ -141,8 +142,8 @@ def _perform(work: Work) -> bytes:
             return encode_json(_parsed(text, dialect))
         case ConvertWork(text=text, dialect=dialect, into=into):
             return encode_json(_converted(text, dialect, into))
-        case PageWork(title=title, entries=entries, count=count):
-            pieces = timeline_html(title, shown(entries, thoughts=True), count)
+        case PageWork(title=title, entries=entries, count=count, files=files):
+            pieces = timeline_html(title, shown(entries, thoughts=True), count, files)
             return "".join(pieces).encode(errors="replace")
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -65,7 +65,9 @@ __all__ = (
     "parse_text",
     "send_artifact",
     "show_health",
+    "show_live",
     "show_metrics",
+    "show_ready",
     "show_tool",
 )
 
@@ -245,6 +247,8 @@ def _shown(tool: Tool) -> ShownTool:
 # --- The state of health, and the metrics ---
 #
 #     GET /api/health     200 {"status": "ok", …}, or 503 where nothing can be kept
+#     GET /healthz        200 while the process answers: one that does not is to be started anew
+#     GET /readyz         200 while it takes work, or 503: others are to be asked meanwhile
 #     GET /metrics        for Prometheus
 #
 # Without the token, the state of health has the `status` alone.
@@ -274,6 +278,30 @@ async def show_health(request: Request) -> Response:
             len(service.chats),
         )
     return answer_json(health, 200 if status == "ok" else 503)
+
+
+class Live(msgspec.Struct, frozen=True):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """`ok`, or why no work is taken: that of the health, or the server ends."""
+
+    status: State | Literal["shutting_down"]
+
+
+async def show_live(request: Request) -> Response:
+    """Answer, and ask nothing else: a store that is away is no reason to start a process anew."""
+    return answer_json(Live())
+
+
+async def show_ready(request: Request) -> Response:
+    """Report whether this process takes work now."""
+    service = service_of(request)
+    status = "shutting_down" if service.is_ending else await service.health.state()
+    return answer_json(Ready(status), 200 if status == "ok" else 503)
 
 
 async def show_metrics(request: Request) -> Response:

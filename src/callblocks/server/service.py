@@ -332,6 +332,11 @@ class Service:
         finally:
             ends.cancel()
 
+    @property
+    def is_ending(self) -> bool:
+        """Return whether the server ends: it takes no more work."""
+        return self._ends.is_set()
+
     async def end(self) -> None:
         """End streams and turns; it may be called again."""
         self._ends.set()

@@ -25,6 +25,7 @@ from callblocks.timeline.branches import Branches
 from callblocks.timeline.log.log import Summary
 from callblocks.timeline.log.transfer import Finding, export_lines, verify, verify_artifacts
 from callblocks.views.chat.timeline_chat import shown
+from callblocks.views.html.timeline_page import carried_files
 from callblocks.views.model_view.view import Segment, Segments, render, segments
 
 __all__ = (
@@ -205,7 +206,9 @@ async def show_timeline(request: Request) -> Response:
     service, name = service_of(request), request.path_params["name"]
     head = await service.existing(name)
     title, entries = await service.read(lambda: (_title(service, name), _newest(service, name)))
-    page = PageWork(title, entries, head.count)
+    read = service.host.artifacts.read
+    files = await service.read(lambda: list(carried_files(entries, read)))
+    page = PageWork(title, entries, head.count, files)
     return await service.work(request, page, "text/html; charset=utf-8", _PAGE_HEADERS)
 
 

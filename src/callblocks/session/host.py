@@ -112,6 +112,9 @@ class Host:
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.store = stack.enter_context(open_store(settings.store or state / TIMELINES))
             self.artifacts = open_artifacts(settings.artifacts or state / ARTIFACTS)
+            if settings.artifacts is not None:
+                # A wrong bucket is a fault of the start, not of the first turn that makes a file.
+                self.artifacts.probe()
             self.book = stack.enter_context(ApprovalBook(state / APPROVALS))
             self.journal = Journal(state / JOURNAL)
             stack.callback(self.journal.close)

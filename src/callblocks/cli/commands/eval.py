@@ -212,8 +212,7 @@ async def _evaluate(tasks: list[Task], options: Mapping[str, Any]) -> None:
         trials = await evaluation.run(live.tell, fresh=options["fresh"])
     header, _ = read_trials(folder / "trials.jsonl")
     report = make_report(header, trials)
-    state = os.path.join(os.path.abspath(folder), "state")
-    sections = report_sections(report, f"CALLBLOCKS_HOME={state} callblocks serve")
+    sections = report_sections(report, f"CALLBLOCKS_HOME={folder / 'state'} callblocks serve")
     _leave(folder, report, sections)
     if options["junit"]:
         from callblocks.evals.report import junit

@@ -441,9 +441,12 @@ def _lines(store: Store, name: str, form: str, lost: _Lost) -> Iterator[bytes]:
     noted = lost.note(with_gaps(entries, count=count))
     items = shown(noted, thoughts=form == "html")
     if form == "html":
-        from callblocks.views.html.timeline_page import timeline_html
+        from callblocks.timeline.artifacts.artifacts import Artifacts
+        from callblocks.views.html.timeline_page import carried_files, timeline_html
 
-        page = timeline_html(name, items, count)
+        kept = Artifacts(state_folder() / ARTIFACTS)
+        files = carried_files(Readable(store.entries(name)), kept.read)
+        page = timeline_html(name, items, count, files)
     else:
         from callblocks.views.markdown import timeline_markdown
 

@@ -200,7 +200,7 @@ class ArtifactStore(Protocol):
         ...
 
     def probe(self) -> None:
-        """Raise `TimelineError` or `OSError` unless something could be kept now."""
+        """Raise `TimelineError` store_unavailable unless something could be kept now."""
         ...
 
     def stored(self) -> Iterator[Stored]:
@@ -324,9 +324,13 @@ class Artifacts:
         return OpenArtifact(len(content), part)
 
     def probe(self) -> None:
-        """Raise `OSError` unless the folder is there, or can be made."""
-        with open_folder(str(self.folder), make=True):
-            pass
+        """Raise `TimelineError` store_unavailable unless the folder is there, or can be made."""
+        try:
+            with open_folder(str(self.folder), make=True):
+                pass
+        except OSError as error:
+            words = f"{self.folder}: {error.strerror or error}"
+            raise TimelineError("store_unavailable", words) from error
 
     # --- Garbage: see `callblocks.timeline.log.upkeep` ---
 

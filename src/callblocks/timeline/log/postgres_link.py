@@ -32,6 +32,11 @@ __all__ = (
 )
 
 # The version of the tables below; it grows with each change of them.
+#
+# Neighbouring versions run at once while a cluster is updated, so a change comes in two releases.
+# The first only adds what has a default, and names in the column `oldest` of its row the oldest
+# version that can go on beside it. A later one removes what nobody uses any more, and raises
+# `oldest`. Without that column, a newer version is refused.
 SCHEMA = 2
 
 _SETTINGS: LiteralString = """
@@ -67,6 +72,12 @@ create table if not exists callblocks_blocks (
 _SECOND: LiteralString = """
 alter table callblocks_timelines add column if not exists fence bigint not null default 0;
 update callblocks_schema set version = 2 where version < 2;
+"""
+
+# As JSON: the column `oldest` is there only from the first version on that has a use for it.
+_VERSION: LiteralString = """
+select max(version), max(coalesce((to_jsonb(one) ->> 'oldest')::integer, version))
+from callblocks_schema as one
 """
 
 # The rows after one, as many as make a page; `page_values` gives its parameters.
@@ -141,7 +152,7 @@ def prepare(address: str) -> None:
     # The version is read before and after: another process may have created the tables, possibly of
     # a newer version, while this one waited for the lock.
     with told(address), connect(address) as connection:
-        version = _version(connection)
+        version, oldest = _version(connection)
         if version is None or version < SCHEMA:
             with connection.transaction():
                 connection.execute(_SCHEMA_LOCK)
@@ -152,8 +163,8 @@ def prepare(address: str) -> None:
                     (SCHEMA,),
                 )
                 connection.execute(_SECOND)
-            version = _version(connection)
-    if version is not None and version > SCHEMA:
+            version, oldest = _version(connection)
+    if oldest is not None and oldest > SCHEMA:
         raise TimelineError(
             "newer_schema",
             f"timeline store {place_of(address)} has version {version}, and this callblocks knows"
@@ -189,10 +200,10 @@ def was_undone(error: psycopg.Error) -> bool:
     return (error.sqlstate or "").startswith("40")
 
 
-def _version(connection: psycopg.Connection[Any]) -> int | None:
-    """Return the version of the tables; `None` if there are none."""
+def _version(connection: psycopg.Connection[Any]) -> tuple[int | None, int | None]:
+    """Return the version of the tables, and the oldest that can use them; `None` without tables."""
     there = connection.execute("select to_regclass('callblocks_schema')").fetchone()
     if there is None or there[0] is None:
-        return None
-    row = connection.execute("select max(version) from callblocks_schema").fetchone()
-    return row[0] if row else None
+        return None, None
+    row = connection.execute(_VERSION).fetchone()
+    return (row[0], row[1]) if row else (None, None)

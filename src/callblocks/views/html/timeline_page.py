@@ -13,12 +13,16 @@ import csv
 import hashlib
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import groupby
+from typing import NamedTuple
 
+from callblocks.core.blocks import Entry
 from callblocks.core.call_text import format_size
+from callblocks.core.errors import TimelineError
 from callblocks.core.outcomes import Verdict, verdict_of
+from callblocks.timeline.codec.outcome_blocks import read_digest
 from callblocks.views.chat.timeline_chat import (
     Batch,
     Lost,
@@ -33,7 +37,9 @@ from callblocks.views.html.page_markdown import line, lines, markdown, text, web
 
 __all__ = (
     "IMAGES",
+    "CarriedFile",
     "batch_html",
+    "carried_files",
     "file_html",
     "given_html",
     "style",
@@ -77,6 +83,9 @@ h1, h2 { margin: 0; font-size: var(--t-ui); font-weight: 600; overflow-wrap: any
   padding: var(--s-3) var(--s-4); border: 1px solid var(--line); border-radius: var(--r-2); }
 .preview > div > pre { margin: 0; font: var(--t-code)/var(--lh-code) var(--mono);
   font-variant-ligatures: none; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; }
+.carried ul { margin: 0; padding-left: 1.25rem; overflow-wrap: anywhere; }
+.carried h2 { margin-bottom: var(--s-2); font-size: var(--t-ui); }
+.carried a { color: var(--accent); }
 .artifact-image { max-width: 100%; height: auto; border: 1px solid var(--line);
   border-radius: var(--r-2); }
 @media (width < 40rem) {
@@ -117,8 +126,10 @@ _PAGE = """<!doctype html>
 _END = "</main>\n</body>\n</html>\n"
 
 
-def timeline_html(name: str, items: Iterable[ShownItem], blocks: int) -> Iterator[str]:
-    """The page, piece by piece; `blocks` is how many the timeline has."""
+def timeline_html(
+    name: str, items: Iterable[ShownItem], blocks: int, files: Iterable[CarriedFile] = ()
+) -> Iterator[str]:
+    """The page, piece by piece; `blocks` is how many the timeline has, `files` what it carries."""
     count = "1 block" if blocks == 1 else f"{blocks} blocks"
     yield _PAGE.format(policy=_policy(), name=line(name), style=style(), count=count)
     for turn, group in groupby(items, key=lambda item: item.turn):
@@ -129,7 +140,65 @@ def timeline_html(name: str, items: Iterable[ShownItem], blocks: int) -> Iterato
                 yield _item(item)
             yield "</article>\n"
         yield "</section>\n"
+    yield from _carried_html(files)
     yield _END
+
+
+# --- The files that a page carries: each is saved by its link, or the page says why it is not ---
+
+_LARGEST, _ALL = 5_000_000, 20_000_000
+
+
+class CarriedFile(NamedTuple):
+    """A file of a timeline; `content` is None where it is left out, and `why` says so."""
+
+    path: str
+    content: bytes | None
+    why: str = ""
+
+
+def carried_files(entries: Iterable[Entry], read: Callable[[str], bytes]) -> Iterator[CarriedFile]:
+    """Yield the files that the blocks name; `read` gives the content of a digest.
+
+    One above 5 MB is left out, and what would make the page larger than 20 MB.
+    """
+    known: set[str] = set()
+    room = _ALL
+    for entry in entries:
+        digest = read_digest(entry.block)
+        if digest is None or digest["artifact_path"] in known:
+            continue
+        path, size = digest["artifact_path"], digest.get("size_bytes")
+        known.add(path)
+        if isinstance(size, int) and size > min(room, _LARGEST):
+            limit = _LARGEST if size > _LARGEST else _ALL
+            of = "a file here" if size > _LARGEST else "all files here"
+            words = f"it has {format_size(size)}, and {of} may have {format_size(limit)}"
+            yield CarriedFile(path, None, words)
+            continue
+        try:
+            content = read(str(digest.get("sha256")))
+        except TimelineError as error:
+            yield CarriedFile(path, None, error.message)
+            continue
+        room -= len(content)
+        yield CarriedFile(path, content)
+
+
+def _carried_html(files: Iterable[CarriedFile]) -> Iterator[str]:
+    rows = [_carried_row(one) for one in files]
+    if rows:
+        yield f'<section class="carried"><h2>Files</h2>\n<ul>\n{"".join(rows)}</ul></section>\n'
+
+
+def _carried_row(file: CarriedFile) -> str:
+    if file.content is None:
+        return f"<li>{line(file.path)}: not in this page, {line(file.why)}</li>\n"
+    name = line(file.path.rpartition("/")[2] or file.path)
+    # A type that no browser shows: the link saves, whatever the content is.
+    data = f"data:application/octet-stream;base64,{base64.b64encode(file.content).decode()}"
+    size = format_size(len(file.content))
+    return f'<li><a download="{name}" href="{data}">Save {name}</a> · {size}</li>\n'
 
 
 @cache

@@ -58,6 +58,22 @@ def test_a_store_of_a_newer_version_is_refused(store: PostgresStore, address: st
     assert error.details["version"] == 7
 
 
+def test_a_newer_store_is_used_if_it_says_that_this_version_may(
+    store: PostgresStore, address: str
+) -> None:
+    with connect(address) as connection:
+        connection.execute("alter table callblocks_schema add column oldest integer")
+        connection.execute("update callblocks_schema set version = 7, oldest = 2")
+    with open_store(address) as neighbour:
+        assert neighbour.names() == []
+    with connect(address) as connection:
+        assert connection.execute("select version, oldest from callblocks_schema").fetchall() == [
+            (7, 2)
+        ]
+        connection.execute("update callblocks_schema set oldest = 3")
+    assert refused(lambda: open_store(address)).code == "newer_schema"
+
+
 def test_a_server_that_is_not_there_is_unavailable_and_the_password_stays_secret() -> None:
     error = refused(lambda: open_store("postgresql://me:hunter2@127.0.0.1:1/talks"))
     assert error.code == "store_unavailable"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from html.parser import HTMLParser
 
@@ -12,9 +13,10 @@ from msgspec.structs import replace
 
 from browser.payloads import PAYLOADS as BROWSER_PAYLOADS
 from callblocks.core.blocks import Block
+from callblocks.core.errors import TimelineError
 from callblocks.timeline.codec.call_blocks import Stamp
 from callblocks.views.chat.timeline_chat import shown
-from callblocks.views.html.timeline_page import timeline_html
+from callblocks.views.html.timeline_page import carried_files, timeline_html
 from callblocks.views.rows import visible
 from support.sample_timelines import (
     PNG,
@@ -377,3 +379,49 @@ def test_a_block_that_cannot_be_read_is_named() -> None:
     from callblocks.timeline.log.log import DAMAGED
 
     assert "Block 1 cannot be read." in Page(page([DAMAGED])).text
+
+
+def _digest(path: str, size: int, sha256: str = "a" * 64) -> Block:
+    text = json.dumps({"artifact_path": path, "size_bytes": size, "sha256": sha256})
+    return Block(
+        type="react.tool.result",
+        author="tool",
+        turn_id="turn_1",
+        ts=TS,
+        mime="application/json",
+        text=text,
+        meta={"role": "digest"},
+    )
+
+
+def _missing(digest: str) -> bytes:
+    if digest == "b" * 64:
+        raise TimelineError("artifact_missing", "no file is kept <here>")
+    return b"hello"
+
+
+def test_a_page_carries_its_files_or_says_which_it_left_out() -> None:
+    blocks = [
+        _digest("turn_1/files/a.txt", 5),
+        _digest("turn_1/files/a.txt", 5),
+        _digest("turn_1/files/large.bin", 6_000_000),
+        _digest("turn_1/files/gone.txt", 5, "b" * 64),
+    ]
+    known = entries(blocks)
+    page = "".join(timeline_html("t", [], 4, carried_files(known, _missing)))
+    data = base64.b64encode(b"hello").decode()
+    link = f'<a download="a.txt" href="data:application/octet-stream;base64,{data}">Save a.txt</a>'
+    assert page.count(link) == 1
+    assert "large.bin: not in this page, it has 5.7MB, and a file here may have 4.8MB" in page
+    assert "gone.txt: not in this page, no file is kept &lt;here&gt;" in page
+
+
+def test_no_more_is_carried_than_a_page_may_have() -> None:
+    blocks = [_digest(f"turn_1/files/{at}.bin", 4_000_000) for at in range(6)]
+    files = list(carried_files(entries(blocks), lambda _: bytes(4_000_000)))
+    assert [one.content is not None for one in files] == [True] * 5 + [False]
+    assert "all files here" in files[-1].why
+
+
+def test_a_page_without_files_says_nothing_of_them() -> None:
+    assert 'class="carried"' not in "".join(timeline_html("t", [], 0, ()))
