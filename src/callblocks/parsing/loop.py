@@ -136,8 +136,7 @@ class Engine(ParseState):
             if self.parked is None:
                 return self._feed_reader(piece)
             try:
-                if self.held:
-                    text = self.held + piece
+                text = self.held + piece
                 hit = self.parked[0](text)
             except TypeError:
                 raise NotText(piece) from None
