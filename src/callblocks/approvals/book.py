@@ -25,10 +25,10 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -54,7 +54,9 @@ __all__ = (
     "ApprovalBook",
     "Moment",
     "Records",
+    "Statements",
     "Store",
+    "Tables",
     "boot_id",
     "steady_time",
 )
@@ -109,12 +111,32 @@ _PASSED = """(
 )"""
 
 
+class Statements(Protocol):
+    """Executes statements within a transaction; rows are read by name."""
+
+    def execute(self, statement: str, terms: dict[str, Any], /) -> Any:
+        """Return the cursor."""
+        ...
+
+
+class Tables(Protocol):
+    """Where the approvals are kept; a fault is an `ApprovalsUnavailable`."""
+
+    def transaction(self) -> AbstractContextManager[Statements]:
+        """Give exclusive use of the approvals; the block is committed whole or rolled back."""
+        ...
+
+    def close(self) -> None:
+        """Let go of them."""
+        ...
+
+
 class Records:
     """The statements on the file of approvals. Making one first expires everything that is too
     late.
     """
 
-    def __init__(self, connection: sqlite3.Connection, moment: Moment) -> None:
+    def __init__(self, connection: Statements, moment: Moment) -> None:
         self._connection = connection
         self._now = msgspec.structs.asdict(moment)
         # Expiry is written down, not only computed. Otherwise an expired approval could come back
@@ -417,7 +439,7 @@ _TOLD: dict[State, Status] = {
 
 
 class ApprovalBook:
-    """Approvals in a file, or in ":memory:".
+    """Approvals in a file, in ":memory:", or in other `tables`.
 
     A caller's mistake raises `BadApproval`. A file that cannot be used raises
     `ApprovalsUnavailable`; the caller must then treat every call as not approved.
@@ -431,6 +453,7 @@ class ApprovalBook:
         ttl: float = TTL,
         steady: Callable[[], float] = steady_time,
         boot: Callable[[], str] = boot_id,
+        tables: Tables | None = None,
     ) -> None:
         if not 0 < ttl < math.inf:
             raise BadApproval(f"an approval lives for some seconds, not {brief(ttl)}")
@@ -438,7 +461,7 @@ class ApprovalBook:
         self._ttl = ttl
         self._steady = steady
         self._boot = boot
-        self._store = Store(path)
+        self._tables = tables or Store(path)
 
     def __enter__(self) -> ApprovalBook:
         return self
@@ -448,7 +471,7 @@ class ApprovalBook:
 
     def close(self) -> None:
         """Close the file."""
-        self._store.close()
+        self._tables.close()
 
     def request(
         self,
@@ -489,9 +512,10 @@ class ApprovalBook:
         number.
         """
         before = self._clock() - seconds
-        with self._store.transaction() as connection:
+        with self._tables.transaction() as connection:
             gone = connection.execute(
-                "DELETE FROM approvals WHERE asked_at < ? AND expires_at < ?", (before, before)
+                "DELETE FROM approvals WHERE asked_at < :before AND expires_at < :before",
+                {"before": before},
             )
             return gone.rowcount
 
@@ -586,7 +610,7 @@ class ApprovalBook:
 
     @contextmanager
     def _records(self) -> Generator[Records, None, None]:
-        with self._store.transaction() as connection:
+        with self._tables.transaction() as connection:
             # The time is read once the file is ours: waiting for it must not win time.
             yield Records(connection, Moment(self._clock(), self._steady(), self._boot()))
 

@@ -126,6 +126,7 @@ EXTRAS: Mapping[str, Extra] = {
         ("office",),
     ),
     "postgres": Extra("keep timelines on a PostgreSQL server", {"psycopg": "3.2"}),
+    "scale": Extra("serve chats from many machines", {"dbos": "3.4.0"}, ("postgres", "server")),
     "s3": Extra("keep files in a bucket of any service that speaks S3", {"obstore": "0.12"}),
     "mcp": Extra(
         "use the tools of MCP servers, and be one",

@@ -68,6 +68,7 @@ from callblocks.server.chats.chat_routes import (
     stop_chat,
     stream_chat,
 )
+from callblocks.server.chats.chats import Chats
 from callblocks.server.chats.ui_events import VERSION_HEADER, VersionQuery
 from callblocks.server.cpu_program import Converted, ParsedText
 from callblocks.server.http.faults import HANDLED, answer_json
@@ -106,7 +107,7 @@ from callblocks.server.pages import (
     show_playground,
     show_settings,
 )
-from callblocks.server.service import Service
+from callblocks.server.service import MakeChats, Service
 from callblocks.server.settings import ServerSettings
 from callblocks.server.settings_routes import (
     ModelTest,
@@ -137,8 +138,13 @@ from callblocks.session.host import Host
 __all__ = ("ENDPOINTS", "NO_TOKEN", "Document", "Server", "Start", "bind", "make_app", "serve")
 
 
-def make_app(settings: ServerSettings, open_host: Callable[[], Host]) -> Starlette:
-    """The application; settings that must not be served with are a `CallerError`."""
+def make_app(
+    settings: ServerSettings, open_host: Callable[[], Host], make_chats: MakeChats = Chats
+) -> Starlette:
+    """The application; settings that must not be served with are a `CallerError`.
+
+    `make_chats` says where turns run: in this process, unless it is a replica of a cluster.
+    """
     settings.check()
     metrics = Metrics()
 
@@ -146,7 +152,7 @@ def make_app(settings: ServerSettings, open_host: Callable[[], Host]) -> Starlet
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
         host = open_host()
         try:
-            app.state.service = service = Service(settings, host, metrics)
+            app.state.service = service = Service(settings, host, metrics, make_chats)
             try:
                 yield
             finally:
@@ -246,10 +252,12 @@ def serve(
     settings: ServerSettings,
     open_host: Callable[[], Host],
     told: Callable[[str], None] = lambda address: None,
+    make_chats: MakeChats = Chats,
 ) -> None:
     """Serve until stopped; `told` gets the address once the server answers.
 
-    What must not, or cannot, be served is a `CallblocksError` before that.
+    What must not, or cannot, be served is a `CallblocksError` before that. `make_chats` is that of
+    `make_app`.
     """
     with (
         bind(settings) as bound,
@@ -258,7 +266,7 @@ def serve(
         # Only now it is known that the server may do without one.
         if not settings.token:
             _LOG.warning(NO_TOKEN)
-        runner.run(_serve(settings, open_host, bound, lambda: told(address_of(bound))))
+        runner.run(_serve(settings, open_host, bound, lambda: told(address_of(bound)), make_chats))
 
 
 async def _serve(
@@ -266,10 +274,11 @@ async def _serve(
     open_host: Callable[[], Host],
     bound: socket.socket,
     told: Callable[[], None],
+    make_chats: MakeChats,
 ) -> None:
     # Opened here, not by the application: what is wrong with it is raised to the caller.
     host = open_host()
-    await Server(settings, make_app(settings, lambda: host), told).serve([bound])
+    await Server(settings, make_app(settings, lambda: host, make_chats), told).serve([bound])
 
 
 # --- The table of all addresses ---

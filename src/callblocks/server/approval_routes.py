@@ -25,7 +25,7 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.approvals.question import Verdict
 from callblocks.server.http.faults import ApiFault, answer_json
 from callblocks.server.http.request import read_body, read_query
-from callblocks.server.service import Service, service_of
+from callblocks.server.service import service_of
 from callblocks.views.rows import exact
 
 __all__ = (
@@ -85,7 +85,8 @@ async def list_approvals(request: Request) -> Response:
     """List approvals with their states, oldest first."""
     service, state = service_of(request), read_query(request, ApprovalQuery).state
     known = await service.read(lambda: service.host.book.list(state))
-    return answer_json(ApprovalList([_shown(service, one) for one in known]))
+    chats = await service.chats.asking([one.id for one in known])
+    return answer_json(ApprovalList([_shown(one, chats.get(one.id, "")) for one in known]))
 
 
 async def answer_approval(request: Request) -> Response:
@@ -93,8 +94,9 @@ async def answer_approval(request: Request) -> Response:
     service, id = service_of(request), request.path_params["id"]
     answer = await read_body(request, AnswerBody, service.settings)
     approval = await service.read(lambda: answer_book(service.host.book, id, answer))
-    service.chats.asker.wake(id)
-    return answer_json(_shown(service, approval))
+    service.chats.wake(id)
+    chats = await service.chats.asking([id])
+    return answer_json(_shown(approval, chats.get(id, "")))
 
 
 def answer_book(book: ApprovalBook, id: str, answer: AnswerBody) -> Approval:
@@ -118,8 +120,8 @@ def answer_book(book: ApprovalBook, id: str, answer: AnswerBody) -> Approval:
             return book.deny(id, answer.reason)
 
 
-def _shown(service: Service, approval: Approval) -> ShownApproval:
+def _shown(approval: Approval, chat: str) -> ShownApproval:
     """Without what ties it to its call: that is nobody's business."""
     shown = msgspec.convert(approval, ShownApproval, from_attributes=True)
     words = exact(approval.shown)
-    return replace(shown, shown=words, chat=service.chats.asking(approval.id))
+    return replace(shown, shown=words, chat=chat)

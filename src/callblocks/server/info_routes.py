@@ -275,7 +275,7 @@ async def show_health(request: Request) -> Response:
             __version__,
             service.host.offered[0].name,
             service.settings.sdk_version,
-            len(service.chats),
+            await service.chats.count(),
         )
     return answer_json(health, 200 if status == "ok" else 503)
 

@@ -32,9 +32,9 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, contextmanager
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -46,7 +46,7 @@ from callblocks.guard.workers.worker import Patience, Worker
 from callblocks.models.model import Model
 from callblocks.server.chats.chat_labels import LABELS, ChatLabels
 from callblocks.server.chats.chat_watch import ChatSummary, ChatWatch, Marked
-from callblocks.server.chats.chats import Chats
+from callblocks.server.chats.chats import Chats, TurnsHere
 from callblocks.server.chats.known_chats import ChatStatus, KnownChats
 from callblocks.server.cpu_program import Work, framed, receive_frame
 from callblocks.server.http.event_stream import until_gone
@@ -63,6 +63,7 @@ from callblocks.views.replay import Replay
 
 __all__ = (
     "CpuWork",
+    "MakeChats",
     "Service",
     "readable",
     "service_of",
@@ -186,6 +187,7 @@ def _shutting_down() -> ApiFault:
 
 
 T = TypeVar("T")
+MakeChats: TypeAlias = Callable[[Host, Metrics, int], TurnsHere]
 _THREADS = 4
 """How many long reads of the disk there are at once."""
 
@@ -193,11 +195,13 @@ _THREADS = 4
 class Service:
     """One server at work; made in the event loop, closed at its end."""
 
-    def __init__(self, settings: ServerSettings, host: Host, metrics: Metrics) -> None:
+    def __init__(
+        self, settings: ServerSettings, host: Host, metrics: Metrics, make_chats: MakeChats = Chats
+    ) -> None:
         self.settings = settings
         self.host = host
         self.metrics = metrics
-        self.chats = Chats(host, metrics, settings.max_turns)
+        self.chats = make_chats(host, metrics, settings.max_turns)
         self.known = KnownChats(host.store)
         self.labels = ChatLabels(host.store)
         self.watch = ChatWatch(self._marks, self._summaries)
@@ -210,9 +214,12 @@ class Service:
         )
 
     @contextmanager
-    def follower(self) -> Generator[None]:
-        """Count a client that follows a stream; `too_many_streams` where there are too many."""
-        with self.slots.hold(), self.metrics.following():
+    def follower(self, followed: AbstractContextManager[object] | None = None) -> Generator[None]:
+        """Count a client that follows a stream; `too_many_streams` where there are too many.
+
+        `followed` is entered for as long.
+        """
+        with self.slots.hold(), self.metrics.following(), followed or nullcontext():
             yield
 
     async def read(self, work: Callable[[], T]) -> T:
@@ -280,26 +287,24 @@ class Service:
 
     def summary(self, chat: Summary) -> ChatSummary:
         """Return what a list says of a chat; called in a thread."""
-        running = self.chats.get(chat.name)
-        waiting = 0 if running is None else len(running.waiting)
+        waiting = self.chats.questions(chat.name)
         status: ChatStatus = "waiting" if waiting else "running"
         return ChatSummary(
             id=chat.name,
-            is_running=running is not None,
+            is_running=waiting is not None,
             last=chat.count,
             created=chat.created,
             updated=chat.updated,
             title=self.title(chat),
-            status=self.known.status(chat) if running is None else status,
-            waiting=waiting,
+            status=self.known.status(chat) if waiting is None else status,
+            waiting=waiting or 0,
         )
 
     async def _marks(self) -> list[Marked]:
-        return [Marked(one.name, self._mark(one)) for one in await self.read(self.listed)]
+        return await self.read(lambda: [Marked(one.name, self._mark(one)) for one in self.listed()])
 
     def _mark(self, chat: Summary) -> object:
-        running = self.chats.get(chat.name)
-        waiting = None if running is None else len(running.waiting)
+        waiting = self.chats.questions(chat.name)
         return chat.count, chat.updated, waiting, self.labels.title(chat.name)
 
     async def _summaries(self, names: Sequence[str]) -> list[ChatSummary]:

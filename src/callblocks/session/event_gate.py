@@ -36,6 +36,7 @@ from callblocks.session.taint import taint_meta
 __all__ = (
     "ANSWERED",
     "INTERRUPTED",
+    "QUARANTINED",
     "STOPPED",
     "TURN_CODES",
     "Ending",
@@ -131,6 +132,7 @@ TURN_CODES = {
     "empty_reply": "the model said nothing",
     "broken_calls": "the model wrote calls that cannot be read, again and again",
     "interrupted": "the program ended while the turn ran",
+    "quarantined": "each worker that ran the turn died of it, and no other will",
 }
 
 
@@ -172,6 +174,7 @@ class Ending(msgspec.Struct, frozen=True):
 ANSWERED = Ending("answered")
 STOPPED = Ending.of("stopped", "stopped")
 INTERRUPTED = Ending.of("interrupted", "interrupted")
+QUARANTINED = Ending.of("failed", "quarantined")
 
 
 # --- The events of a turn, kept while it runs, for whoever follows it and whoever comes later ---
@@ -220,6 +223,13 @@ class TurnLog:
         self._place = (seq, at)
         self.events.append(Logged(seq, at, event))
         if isinstance(event, TurnEnded) and not event.member:
+            self.is_over = True
+        self._wake()
+
+    def keep(self, logged: Logged) -> None:
+        """Take an event that has its number already."""
+        self.events.append(logged)
+        if isinstance(logged.event, TurnEnded) and not logged.event.member:
             self.is_over = True
         self._wake()
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self, TypeAlias
 
 import msgspec
 
@@ -34,8 +34,10 @@ from callblocks.session.session import Session
 from callblocks.session.team import seat_team
 from callblocks.session.team_file import TeamSettings
 from callblocks.session.turn_factory import RuntimeDeps
+from callblocks.timeline.artifacts.artifacts import ArtifactStore
 from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
 from callblocks.timeline.log.open_store import open_store, server_address
+from callblocks.timeline.log.store import Store
 from callblocks.timeline.recall.skills import Skills
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import (
@@ -44,6 +46,7 @@ from callblocks.timeline.timeline import (
     JOURNAL,
     PAGES,
     TIMELINES,
+    Claim,
     Timeline,
     turns_folder,
 )
@@ -54,7 +57,7 @@ from callblocks.toolkits.turn_files import FolderFiles
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
-__all__ = ("Host", "HostSettings")
+__all__ = ("Host", "HostParts", "HostSettings", "OpenParts", "open_parts")
 
 _MEMBER_TURN = re.compile(r"team_turn_[0-9]+")
 _DAY = 24 * 3600.0
@@ -99,10 +102,54 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     mcp: McpServers | None = None
 
 
-class Host:
-    """A factory of sessions that owns what they share; `close` releases it."""
+class HostParts(NamedTuple):
+    """What the sessions of a host share and keep. `turns` gives the folder of a timeline's files.
 
-    def __init__(self, settings: HostSettings) -> None:
+    `folders` are those that turns write to.
+    """
+
+    store: Store
+    artifacts: ArtifactStore
+    book: ApprovalBook
+    journal: Journal
+    turns: Callable[[str], Path]
+    folders: Sequence[Path]
+
+
+OpenParts: TypeAlias = Callable[[HostSettings, ExitStack], HostParts]
+
+
+def open_parts(settings: HostSettings, stack: ExitStack) -> HostParts:
+    """Open what is shared below the state folder of one machine; the stack closes it."""
+    state, store = settings.state, settings.store
+    folders = [state]
+    if store is not None and server_address(store) is None:
+        folders.append(Path(store).absolute().parent)
+    opened = stack.enter_context(open_store(store or state / TIMELINES))
+    book = stack.enter_context(ApprovalBook(state / APPROVALS))
+    journal = Journal(state / JOURNAL)
+    stack.callback(journal.close)
+
+    def turns(name: str) -> Path:
+        return turns_folder(state, name, store)
+
+    return HostParts(
+        store=opened,
+        artifacts=open_artifacts(settings.artifacts or state / ARTIFACTS),
+        book=book,
+        journal=journal,
+        turns=turns,
+        folders=folders,
+    )
+
+
+class Host:
+    """A factory of sessions that owns what they share; `close` releases it.
+
+    `parts` opens what they share, if that is not below the state folder.
+    """
+
+    def __init__(self, settings: HostSettings, parts: OpenParts = open_parts) -> None:
         self.settings = settings
         self._sessions: dict[str, tuple[Session, ExitStack]] = {}
         self.budgets = settings.budgets or Budgets.of()
@@ -110,14 +157,12 @@ class Host:
         with ExitStack() as stack:
             state = settings.state
             state.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.store = stack.enter_context(open_store(settings.store or state / TIMELINES))
-            self.artifacts = open_artifacts(settings.artifacts or state / ARTIFACTS)
+            self._parts = kept = parts(settings, stack)
+            self.store, self.artifacts = kept.store, kept.artifacts
             if settings.artifacts is not None:
                 # A wrong bucket is a fault of the start, not of the first turn that makes a file.
                 self.artifacts.probe()
-            self.book = stack.enter_context(ApprovalBook(state / APPROVALS))
-            self.journal = Journal(state / JOURNAL)
-            stack.callback(self.journal.close)
+            self.book, self.journal = kept.book, kept.journal
             self.root = stack.enter_context(
                 Root(settings.workspace, own=settings.own, hidden=[state])
             )
@@ -142,9 +187,18 @@ class Host:
             raise CallerError(f"{name} is what a member of a team does; choose another name")
         self._make_room()
         self._forget_old()
-        session, files = self._open(name, asker)
+        session, files = self._open(name, asker, Claim(), self.journal)
         self._sessions[name] = (session, files)
         return session
+
+    @contextmanager
+    def claimed_session(
+        self, name: str, asker: Asker, claim: Claim, journal: Journal
+    ) -> Generator[Session]:
+        """Yield a new session for one turn of a cluster, which belongs to the claim's owner."""
+        session, files = self._open(name, asker, claim, journal)
+        with files:
+            yield session
 
     def is_member(self, name: str) -> bool:
         """Return whether a timeline belongs to a member of this team or of any earlier one."""
@@ -164,10 +218,7 @@ class Host:
     @property
     def folders(self) -> Sequence[Path]:
         """Return the folders that turns write to."""
-        store = self.settings.store
-        if store is None or server_address(store) is not None:
-            return (self.settings.state,)
-        return (self.settings.state, Path(store).absolute().parent)
+        return self._parts.folders
 
     @property
     def running(self) -> Sequence[Session]:
@@ -195,9 +246,12 @@ class Host:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self, name: str, asker: Asker | None) -> tuple[Session, ExitStack]:
+    def _open(
+        self, name: str, asker: Asker | None, claim: Claim, journal: Journal
+    ) -> tuple[Session, ExitStack]:
         with ExitStack() as files:
-            session = self._begin(name, self._desk(asker), lambda name: self._record(name, files))
+            desk = self._desk(asker, claim.owner, journal)
+            session = self._begin(name, desk, lambda name: self._record(name, files, claim.fence))
             return session, files.pop_all()
 
     def _begin(self, name: str, desk: RuntimeDeps, record: Callable[[str], Recorder]) -> Session:
@@ -224,10 +278,10 @@ class Host:
         session.offer(*settings.others, label=settings.label)
         return session
 
-    def _record(self, name: str, stack: ExitStack) -> Recorder:
+    def _record(self, name: str, stack: ExitStack, fence: int) -> Recorder:
         settings = self.settings
-        timeline = Timeline(self.store, name)
-        files = FolderFiles(turns_folder(settings.state, name, settings.store))
+        timeline = Timeline(self.store, name, fence)
+        files = FolderFiles(self._parts.turns(name))
         stack.callback(files.close)
         return Recorder(timeline, files, self.artifacts, skills=settings.skills)
 
@@ -240,17 +294,18 @@ class Host:
             first = None
         return "" if first is None else first.block.turn_id
 
-    def _desk(self, asker: Asker | None) -> RuntimeDeps:
+    def _desk(self, asker: Asker | None, owner: str, journal: Journal) -> RuntimeDeps:
         return RuntimeDeps(
             book=self.book,
             asker=asker,
-            journal=self.journal,
+            journal=journal,
             keep=self.artifacts,
             resolve=self.root.resolve,
             place=os.fspath(self.root.folder),
             root=self.root,
             only=self.settings.only,
             budgets=self.budgets,
+            owner=owner,
         )
 
     def _make_room(self) -> None:

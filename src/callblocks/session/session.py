@@ -137,7 +137,7 @@ class Session:
         own = settings or SessionSettings()
         offers = ModelMenu((Offered(model, dialect),))
         self._stage = TurnFactory(recorder, offers, registry, policy, own, self._desk)
-        self._taking = TurnTaking(recorder, self._desk.journal)
+        self._taking = TurnTaking(recorder, self._desk.journal, self._desk.owner)
         self._run: TurnRun | None = None
         self._turn: str | None = None
         self._ended: TurnEnded | None = None
@@ -232,8 +232,8 @@ class Session:
         own = self._named(tell)
         return await self._play(lambda: self._go_on(own), own)
 
-    def settle(self) -> TurnEnded | None:
-        """Mark a turn as interrupted whose program died; `None` where there is none such.
+    def settle(self, ending: Ending = INTERRUPTED) -> TurnEnded | None:
+        """End a turn whose program died, as interrupted or otherwise; `None` where there is none.
 
         Calls that waited for an interrupted turn to go on wait no more.
         """
@@ -244,7 +244,7 @@ class Session:
         if turn is None:
             return None
         self._taking.settle(turn)
-        return self._close(turn, INTERRUPTED, Usage())
+        return self._close(turn, ending, Usage())
 
     async def _begin(
         self,

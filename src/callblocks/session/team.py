@@ -329,11 +329,11 @@ class Team(Session):
                 raise CallerError(words)
         return await super().run(prompt, attachments, choice, tell=tell, calls=calls)
 
-    def settle(self) -> TurnEnded | None:
-        """Mark a turn as interrupted whose program died, also those of the members."""
+    def settle(self, ending: Ending = INTERRUPTED) -> TurnEnded | None:
+        """End a turn whose program died; those of the members are interrupted."""
         if not self.is_running:
             self.panel.settle()
-        return super().settle()
+        return super().settle(ending)
 
     def replayed(self, turn: str) -> Iterator[TurnEvent]:
         """Yield the members' events of a turn for a client that connects later."""

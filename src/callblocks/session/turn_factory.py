@@ -44,7 +44,7 @@ class RuntimeDeps(msgspec.Struct, frozen=True, kw_only=True):
 
     `budgets` are shared by all conversations of a program. `root` is the workspace, whose files
     documents may show. `only` restricts the tools, by names or patterns; it also covers the tools
-    of a turn, such as `react.read`.
+    of a turn, such as `react.read`. `owner` has the turns, if not this process.
     """
 
     book: ApprovalBook | None = None
@@ -56,6 +56,7 @@ class RuntimeDeps(msgspec.Struct, frozen=True, kw_only=True):
     root: Root | None = None
     only: tuple[str, ...] = ()
     budgets: Budgets | None = None
+    owner: str = ""
 
 
 class TurnFactory:

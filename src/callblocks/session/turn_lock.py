@@ -33,6 +33,7 @@ from callblocks.timeline.timeline import State
 __all__ = (
     "LeftCalls",
     "TurnTaking",
+    "cluster_owner",
     "having_turn",
     "interrupted_turn",
     "new_owner",
@@ -51,12 +52,25 @@ __all__ = (
 # process is dead, or if the process lives but this session does not run it (`_HERE`). The start
 # time tells a process from a later one with the same id. Liveness on another machine cannot be
 # observed: there the silence of the timeline decides.
+#
+#     cluster/17             turn 17 of a cluster, whichever worker runs it
+#
+# A cluster gives a turn to one worker at a time, and asks its own table who has it before it asks
+# here. So for whoever comes here nobody has such a turn.
 
 # Seconds without a block after which a process on another machine loses its turn.
 _SILENT = 3600.0
 _NUMBERS = count(1)
 # The sessions of this process that own a turn.
 _HERE: set[str] = set()
+
+
+_CLUSTER = "cluster/"
+
+
+def cluster_owner(id: int) -> str:
+    """Return the owner that names a turn of a cluster."""
+    return f"{_CLUSTER}{id}"
 
 
 def this_owner() -> str:
@@ -85,6 +99,8 @@ def owner_lives(owner: str, silent: float = 0.0) -> bool:
     Another machine, or a container that had another name, cannot be checked: its owner counts as
     alive until the timeline was silent for an hour.
     """
+    if owner.startswith(_CLUSTER):
+        return False
     host, _, process = owner.partition("#")[0].rpartition("/")
     if host != socket.gethostname():
         return silent < _SILENT
@@ -221,12 +237,15 @@ def _result_path(block: Block) -> str:
 
 
 class TurnTaking:
-    """The turns of one session; `journal` knows which of its calls had begun."""
+    """The turns of one session; `journal` knows which of its calls had begun.
 
-    def __init__(self, recorder: Recorder, journal: Journal | None) -> None:
+    `owner` is the one that turns are taken for, if that is not this session of this process.
+    """
+
+    def __init__(self, recorder: Recorder, journal: Journal | None, owner: str = "") -> None:
         self._recorder = recorder
         self._journal = journal
-        self._owner = new_owner()
+        self._owner = owner or new_owner()
 
     def having(self) -> AbstractContextManager[None]:
         """Have a turn: until the end of this no other session takes it for left."""

@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Protocol, Self, TypeAlias, cast
+from typing import Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
 import msgspec
 
@@ -31,6 +31,7 @@ __all__ = (
     "TURNS",
     "CacheSettings",
     "CallKey",
+    "Claim",
     "Rounds",
     "SourcesPool",
     "State",
@@ -45,9 +46,19 @@ __all__ = (
 
 # --- One timeline of a store ---
 #
+# Where many machines write, a worker has a claim while it runs a turn: the owner that is written
+# with the turn, and the fence that each append carries.
+#
 # with Timeline.open("state/timeline.sqlite", "talk") as timeline:
 #     timeline.append([block])
 #     async for entry in timeline.follow(after=12): ...
+
+
+class Claim(NamedTuple):
+    """A worker's claim on a turn; the empty one is that of a program that writes alone."""
+
+    owner: str = ""
+    fence: int = 0
 
 
 class Timeline:
@@ -56,10 +67,10 @@ class Timeline:
     `fence` is the number of the turn's owner where many machines write; each append carries it.
     """
 
-    def __init__(self, store: Store, name: str) -> None:
+    def __init__(self, store: Store, name: str, fence: int = 0) -> None:
         self.store = store
         self.name = check_name(name)
-        self.fence = 0
+        self.fence = fence
 
     @classmethod
     def open(cls, target: str | os.PathLike[str], name: str) -> Self:

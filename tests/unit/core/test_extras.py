@@ -55,9 +55,9 @@ def test_the_table_is_that_of_the_project(extra: str) -> None:
     includes, packages = list[str](), dict[str, str]()
     for requirement in DECLARED[extra]:
         bare = requirement.partition(";")[0].strip()
-        name, oldest = re.fullmatch(r"([\w-]+)(?:\[\w+\])?(?:>=(\S+))?", bare).groups()  # pyright: ignore[reportOptionalMemberAccess]
+        name, oldest = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?(?:[>=]=(\S+))?", bare).groups()  # pyright: ignore[reportOptionalMemberAccess]
         if name == "callblocks":
-            includes += re.findall(r"\[(\w+)\]", bare)
+            includes += re.findall(r"[\[,](\w+)", bare)
         else:
             packages[name] = oldest or ""
     assert (tuple(includes), packages) == (EXTRAS[extra].includes, EXTRAS[extra].packages)

@@ -23,7 +23,7 @@ def test_turns_that_begin_in_one_moment_all_run(
     async def main() -> None:
         chats = Chats(host, Metrics(), 10)
         file = Attachment("f.txt", b"hello")
-        turns = [chats.start(name, "Go.", [file]) for name in "abc"]
+        turns = [await chats.start(name, "Go.", [file]) for name in "abc"]
         for turn in turns:
             await turn.begun()
         while len(chats):

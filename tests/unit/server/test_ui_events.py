@@ -16,6 +16,7 @@ from callblocks.core.events import (
     TurnEvent,
 )
 from callblocks.server.chats import ui_events
+from callblocks.server.chats.chats import EndedTurn
 from callblocks.server.chats.ui_events import ui_response
 from callblocks.server.http.rate_limits import Slots
 from callblocks.server.service import Service
@@ -82,7 +83,7 @@ def test_others_have_their_turn_while_a_long_log_is_read(
         sent.append(message.get("body", b""))
 
     async def run() -> None:
-        response = ui_response(_service(), _log(), "turn_1", SdkClient(5), start)
+        response = ui_response(_service(), EndedTurn("turn_1", _log()), SdkClient(5), start)
         other = asyncio.create_task(others())
         await response({"type": "http", "method": "GET"}, receive, send)
         await other

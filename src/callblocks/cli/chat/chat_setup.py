@@ -42,7 +42,7 @@ from callblocks.models.config import Config, NamedModel, open_named, read_config
 from callblocks.models.model import Model
 from callblocks.models.scripted import ScriptedModel
 from callblocks.protocols.mcp.servers import servers_path
-from callblocks.session.host import Host, HostSettings
+from callblocks.session.host import Host, HostSettings, OpenParts, open_parts
 from callblocks.session.model_choice import Offered, SessionSettings, check_dialect
 from callblocks.session.session import Session
 from callblocks.session.team_file import read_team
@@ -185,14 +185,19 @@ class ChatSetup:
     """A host with its model, which `talk_with` and `talk_in` change. Used in one event loop.
 
     `others` are further models that a turn may choose; None for all of the config file, where
-    those that cannot be used are left out.
+    those that cannot be used are left out. `parts` opens what the host shares.
     """
 
     def __init__(
-        self, options: ChatOptions, asker: Asker | None, others: Sequence[str] | None = ()
+        self,
+        options: ChatOptions,
+        asker: Asker | None,
+        others: Sequence[str] | None = (),
+        parts: OpenParts = open_parts,
     ) -> None:
         self._options = options
         self._asker = asker
+        self._parts = parts
         self._policy = given_policy(options)
         self._skills = given_skills(options["skills"])
         self._named: set[str] = set()
@@ -377,7 +382,8 @@ class ChatSetup:
                 team=self._team,
                 session=session_settings(options, first),
                 mcp=self._mcp,
-            )
+            ),
+            self._parts,
         )
 
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from callblocks.server.chats.chat_routes import answer_questions
-from callblocks.server.chats.chats import RunningTurn
+from callblocks.server.chats.chats import FollowedTurn
 from callblocks.server.http.event_stream import EventStream, event_bytes
 from callblocks.server.http.rate_limits import client_name
 from callblocks.server.http.request import read_body
@@ -74,14 +74,14 @@ async def post_run(request: Request) -> Response:
         return _response(service, running, body, start, tuple(answered))
     files = [Attachment(file.name, file.content) for file in posted.files]
     user = client_name(request.scope)
-    running = service.chats.start(body.threadId, posted.text, files, body.choice, user)
+    running = await service.chats.start(body.threadId, posted.text, files, body.choice, user)
     await running.begun()
     return _response(service, running, body)
 
 
 def _response(
     service: Service,
-    running: RunningTurn,
+    running: FollowedTurn,
     body: RunBody,
     start: int = 0,
     answered: tuple[str, ...] = (),
@@ -91,7 +91,7 @@ def _response(
     log = running.log
 
     async def pieces() -> AsyncGenerator[bytes, None]:
-        stream = AguiStream(body.threadId, body.runId, turn=running.turn)
+        stream = AguiStream(body.threadId, body.runId, turn=await running.named())
         for at, logged in enumerate(log.events[:start]):
             stream.skip(logged.event)
             if at % _AT_ONCE == _AT_ONCE - 1:
@@ -114,4 +114,4 @@ def _response(
                     break
         yield b"".join(map(event_bytes, stream.close()))
 
-    return EventStream(pieces, service.settings, held=service.follower())
+    return EventStream(pieces, service.settings, held=service.follower(running.following()))

@@ -177,7 +177,7 @@ async def delete_chat(request: Request) -> Response:
     service, name = service_of(request), request.path_params["id"]
     await read_body(request, Nothing, service.settings)
     await service.existing_chat(name)
-    service.chats.stop(name)
+    await service.chats.stop(name)
     await service.chats.ended(name)
     head = await service.existing(name)
     await service.read(lambda: service.labels.delete(name, head.count))

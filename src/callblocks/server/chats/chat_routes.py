@@ -22,7 +22,7 @@ from callblocks.approvals.approval import BadApproval, HiddenCall
 from callblocks.server.approval_routes import AnswerBody, answer_book
 from callblocks.server.chats.chat_labels import LABELS
 from callblocks.server.chats.chat_list import Nothing
-from callblocks.server.chats.chats import RunningTurn, SaidAgain, call_again, said_again
+from callblocks.server.chats.chats import EndedTurn, FollowedTurn, SaidAgain, call_again, said_again
 from callblocks.server.chats.known_chats import ChatStatus, LastTurn, standing
 from callblocks.server.chats.ui_events import client_of, ui_response
 from callblocks.server.http.faults import ApiFault, answer_json
@@ -71,7 +71,7 @@ __all__ = (
 class Answered(NamedTuple):
     """The turn that goes on, the questions that were answered, and where its log is after them."""
 
-    running: RunningTurn
+    running: FollowedTurn
     approvals: Sequence[str]
     start: int
 
@@ -83,7 +83,7 @@ async def answer_questions(
 
     So is a yes to a call that is not shown whole, where no other answer was taken.
     """
-    running = service.chats.get(name)
+    running = await service.chats.find(name)
     if running is None:
         words = "no turn of this chat waits for an answer; one that was interrupted can be resumed"
         raise ApiFault("approval_answered", words)
@@ -112,7 +112,7 @@ async def _take(service: Service, answer: PostedAnswer) -> bool:
         raise
     except (ApiFault, BadApproval):
         return False
-    service.chats.asker.wake(answer.approval)
+    service.chats.wake(answer.approval)
     return True
 
 
@@ -189,7 +189,7 @@ async def post_chat(request: Request) -> Response:
     client = client_of(request, body.messages)
     if posted.text is None:
         running, answered, start = await answer_questions(service, body.id, posted.answers)
-        return ui_response(service, running.log, running.turn, client, start, answered)
+        return ui_response(service, running, client, start, answered)
     files = [Attachment(file.name, file.content) for file in posted.files]
     user = client_name(request.scope)
     text, branch = posted.text, None
@@ -199,10 +199,10 @@ async def post_chat(request: Request) -> Response:
         text = first.text if again else text
     elif body.after is not None:
         branch = Branch(body.after)
-    running = service.chats.start(body.id, text, files, body.choice, user, branch)
+    running = await service.chats.start(body.id, text, files, body.choice, user, branch)
     running.client = client
     await running.begun()
-    return ui_response(service, running.log, running.turn, client)
+    return ui_response(service, running, client)
 
 
 async def _first_version(service: Service, body: ChatBody, *, again: bool) -> SaidAgain:
@@ -227,7 +227,10 @@ async def show_chat(request: Request) -> Response:
     """A chat with the messages of one branch."""
     service, name = service_of(request), request.path_params["id"]
     version, asked = client_of(request).version, read_query(request, ChatQuery)
-    head = await service.existing_chat(name)
+    # A chat whose first turn waits for a worker has no timeline yet.
+    if await service.chats.find(name) is None:
+        await service.existing_chat(name)
+    head = await service.read(lambda: service.host.store.head(name))
     running, read = await _standing(service, name, version, asked.turn or "")
     status, messages, turn = read.status, read.messages, None
     if running is not None:
@@ -250,8 +253,10 @@ async def stop_chat(request: Request) -> Response:
     """Stop the turn that runs in a chat."""
     service, name = service_of(request), request.path_params["id"]
     await read_body(request, Nothing, service.settings)
-    await service.existing(name)
-    return answer_json(Stopped(name, service.chats.stop(name)))
+    is_stopped = await service.chats.stop(name)
+    if not is_stopped:
+        await service.existing(name)
+    return answer_json(Stopped(name, is_stopped))
 
 
 class Cancelled(msgspec.Struct, frozen=True):
@@ -274,7 +279,7 @@ async def cancel_call(request: Request) -> Response:
     await read_body(request, Nothing, service.settings)
     await service.existing(name)
     call = request.path_params["call"]
-    return answer_json(Cancelled(call, service.chats.cancel(name, call)))
+    return answer_json(Cancelled(call, await service.chats.cancel(name, call)))
 
 
 async def make_again(request: Request) -> Response:
@@ -286,10 +291,10 @@ async def make_again(request: Request) -> Response:
     call = await service.read(lambda: call_again(recorder, body.turn, body.call))
     prompt = f"Run {call.name} again, as you called it before, and go on with what it gives."
     user = client_name(request.scope)
-    running = service.chats.start(name, prompt, (), user=user, calls=(call,))
+    running = await service.chats.start(name, prompt, (), user=user, calls=(call,))
     running.client = client
     await running.begun()
-    return ui_response(service, running.log, running.turn, client)
+    return ui_response(service, running, client)
 
 
 async def resume_chat(request: Request) -> Response:
@@ -297,7 +302,7 @@ async def resume_chat(request: Request) -> Response:
     service, name = service_of(request), request.path_params["id"]
     await read_body(request, Nothing, service.settings)
     await service.existing(name)
-    running = service.chats.resume(name, client_name(request.scope))
+    running = await service.chats.resume(name, client_name(request.scope))
     await running.begun()
     if not running.turn:
         raise ApiFault("nothing_to_resume", "the turn was left without a message; say it again")
@@ -315,11 +320,11 @@ class _Read(NamedTuple):
 
 async def _standing(
     service: Service, name: str, version: SdkVersion, turn: str
-) -> tuple[RunningTurn | None, _Read]:
+) -> tuple[FollowedTurn | None, _Read]:
     """The turn that runs, and what is there beside it, at one moment."""
-    running = service.chats.get(name)
+    running = await service.chats.find(name)
     read = await service.read(lambda: _read(service, name, version, turn, running is not None))
-    if running is service.chats.get(name):
+    if running is await service.chats.find(name):
         return running, read
     # One that began or ended meanwhile may be neither told by a stream nor read to its end.
     return await _standing(service, name, version, turn)
@@ -366,7 +371,7 @@ class StreamQuery(msgspec.Struct, frozen=True):
 async def stream_chat(request: Request) -> Response:
     """The turn that runs in a chat, from its start or after an event."""
     service, name = service_of(request), check_name(request.path_params["id"])
-    running = service.chats.get(name)
+    running = await service.chats.find(name)
     # A request for a stream shows nothing of a client: the one that began the turn comes back.
     client = client_of(request, known=None if running is None else running.client)
     after = event_number(request, read_query(request, StreamQuery).after)
@@ -375,8 +380,7 @@ async def stream_chat(request: Request) -> Response:
         rest = None
         if after is not None and 0 < after[0] < running.first:
             rest = await _rest(service, name, client, after)
-        start = 0 if after is None else running.log.after(*after)
-        return rest or ui_response(service, running.log, running.turn, client, start)
+        return rest or ui_response(service, running, client, after or 0)
     if after is None:
         return Response(status_code=204)
     await service.existing_chat(name)
@@ -397,4 +401,4 @@ async def _rest(
     start = last.place_after(log, *after)
     if start >= len(log.events):
         return None
-    return ui_response(service, log, last.turn, client, start)
+    return ui_response(service, EndedTurn(last.turn, log), client, start)

@@ -7,9 +7,9 @@ over; from then on the timeline says all.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import aclosing
-from typing import Any, NamedTuple
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from typing import Any, NamedTuple, Protocol
 
 from callblocks.approvals.question import BookAsker
 from callblocks.core.calls import Call
@@ -38,21 +38,28 @@ from callblocks.timeline.codec.call_blocks import is_whole, params_of
 from callblocks.timeline.recorder import Recorder
 from callblocks.views.replay import Replay
 
-__all__ = ("Chats", "RunningTurn", "SaidAgain", "call_again", "said_again")
+__all__ = (
+    "Chats",
+    "EndedTurn",
+    "FollowedTurn",
+    "RunningTurn",
+    "SaidAgain",
+    "TurnsHere",
+    "call_again",
+    "said_again",
+)
 
 # --- A turn under way, for all its followers: its log, its number and its questions ---
 
 
-class RunningTurn:
+class FollowedTurn:
     """A turn under way, for all who follow it. `turn` is "" until it has its number.
 
     `client` is the client that began it; None where none did.
     """
 
-    def __init__(self, session: Session, count: Callable[[TurnEvent], None]) -> None:
-        self.session = session
-        state = session.recorder.state
-        self.log = TurnLog(lambda: state.last)
+    def __init__(self, log: TurnLog, count: Callable[[TurnEvent], None]) -> None:
+        self.log = log
         self.turn = ""
         self.fault: Exception | None = None
         self.client: SdkClient | None = None
@@ -61,32 +68,25 @@ class RunningTurn:
         self._asked: dict[str, int] = {}
         self._answered: set[str] = set()
 
-    def replay(self, told: Iterable[Logged]) -> None:
-        """Take what happened in this turn before it was interrupted."""
-        for one in told:
-            if not isinstance(one.event, TurnEnded) or one.event.member:
-                self.log.events.append(one)
-        self._replayed = len(self.log.events)
-
     @property
     def first(self) -> int:
         """The number of the turn's first block."""
-        return self.session.recorder.state.turns.get(self.turn, 0)
+        raise NotImplementedError
 
     async def begun(self) -> None:
-        """Wait until the turn has its number; a fault instead is raised."""
-        async with aclosing(self.log.read(self._replayed)) as batches:
-            await anext(batches, None)
-        if self.fault is not None:
-            raise self.fault
+        """Wait until the turn can be followed; a fault instead is raised."""
+        raise NotImplementedError
 
-    def tell(self, event: TurnEvent) -> None:
-        """Take what happens."""
-        if not isinstance(event, ModelWrote):
-            self._note(event)
-        self.log.tell(event)
+    async def named(self) -> str:
+        """Return the number of the turn, once it has one."""
+        return self.turn
 
-    def _note(self, event: TurnEvent) -> None:
+    def following(self) -> AbstractContextManager[object]:
+        """Enter this while the turn is followed."""
+        return nullcontext()
+
+    def note(self, event: TurnEvent) -> None:
+        """Take note of an event that is about to be logged."""
         match event:
             case TurnBegan(member="", turn=turn):
                 self.turn = turn
@@ -111,6 +111,112 @@ class RunningTurn:
         """Return the place in the log from which a client that answers these questions reads on."""
         asked = max(self._asked[approval] for approval in approvals) + 1
         return max(asked, self.log.asked_at)
+
+
+class RunningTurn(FollowedTurn):
+    """A turn that runs in this process."""
+
+    def __init__(self, session: Session, count: Callable[[TurnEvent], None]) -> None:
+        self.session = session
+        state = session.recorder.state
+        super().__init__(TurnLog(lambda: state.last), count)
+
+    def replay(self, told: Iterable[Logged]) -> None:
+        """Take what happened in this turn before it was interrupted."""
+        for one in told:
+            if not isinstance(one.event, TurnEnded) or one.event.member:
+                self.log.events.append(one)
+        self._replayed = len(self.log.events)
+
+    @property
+    def first(self) -> int:
+        """The number of the turn's first block."""
+        return self.session.recorder.state.turns.get(self.turn, 0)
+
+    async def begun(self) -> None:
+        """Wait until the turn has its number; a fault instead is raised."""
+        async with aclosing(self.log.read(self._replayed)) as batches:
+            await anext(batches, None)
+        if self.fault is not None:
+            raise self.fault
+
+    def tell(self, event: TurnEvent) -> None:
+        """Take what happens."""
+        if not isinstance(event, ModelWrote):
+            self.note(event)
+        self.log.tell(event)
+
+
+class EndedTurn(FollowedTurn):
+    """A turn that is over, or was interrupted, as its timeline tells it."""
+
+    def __init__(self, turn: str, log: TurnLog) -> None:
+        super().__init__(log, lambda event: None)
+        self.turn = turn
+
+
+class TurnsHere(Protocol):
+    """The turns of all chats, as the handlers need them: of this process, or of a cluster."""
+
+    async def count(self) -> int:
+        """Return how many turns run."""
+        ...
+
+    async def find(self, name: str) -> FollowedTurn | None:
+        """Return the turn of a chat that runs now."""
+        ...
+
+    def questions(self, name: str) -> int | None:
+        """Return how many questions of a chat's turn wait; `None` where none runs.
+
+        It may block, and may be called in a thread.
+        """
+        ...
+
+    def session(self, name: str) -> Session:
+        """Return the session of a chat, to read from."""
+        ...
+
+    async def ended(self, name: str) -> None:
+        """Wait until no turn of a chat runs."""
+        ...
+
+    async def cancel(self, name: str, call: str) -> bool:
+        """Cancel one call of the turn of a chat; return whether it ran."""
+        ...
+
+    async def asking(self, approvals: Sequence[str]) -> Mapping[str, str]:
+        """Return the chats whose turns asked these questions, by question."""
+        ...
+
+    def wake(self, approval: str) -> None:
+        """Let the turn that asked a question know that there is an answer."""
+        ...
+
+    async def start(
+        self,
+        name: str,
+        prompt: str,
+        attachments: Sequence[Attachment],
+        choice: Choice = NO_CHOICE,
+        user: str = "",
+        branch: Branch | None = None,
+        calls: Sequence[Call] = (),
+    ) -> FollowedTurn:
+        """Begin a turn of a user; one that runs is a `turn_running` fault."""
+        ...
+
+    async def resume(self, name: str, user: str = "") -> FollowedTurn:
+        """Go on with a turn that was interrupted."""
+        ...
+
+    async def stop(self, name: str) -> bool:
+        """Stop the turn of a chat; whether there was one."""
+        ...
+
+    async def close(self, grace: float) -> None:
+        """Let turns end for so many seconds, then interrupt them; no new one begins."""
+        ...
 
 
 # --- A message that is said again: another version of it, beside the first ---
@@ -176,20 +282,37 @@ class Chats:
     def __len__(self) -> int:
         return len(self._running)
 
+    async def count(self) -> int:
+        """Return how many turns run."""
+        return len(self._running)
+
     def get(self, name: str) -> RunningTurn | None:
-        """The turn of a chat that runs now."""
+        """Return the turn of a chat that runs now."""
         return self._running.get(name)
 
-    def asking(self, approval: str) -> str:
-        """The chat whose turn asks a question; "" where none does here."""
-        found = (name for name, one in self._running.items() if one.asked(approval))
-        return next(found, "")
+    async def find(self, name: str) -> RunningTurn | None:
+        """Return the turn of a chat that runs now."""
+        return self._running.get(name)
+
+    def questions(self, name: str) -> int | None:
+        """Return how many questions of a chat's turn wait; `None` where none runs."""
+        running = self._running.get(name)
+        return None if running is None else len(running.waiting)
+
+    async def asking(self, approvals: Sequence[str]) -> Mapping[str, str]:
+        """Return the chats whose turns asked these questions, by question."""
+        running = self._running.items()
+        return {id: name for name, one in running for id in approvals if one.asked(id)}
+
+    def wake(self, approval: str) -> None:
+        """Let the turn that asked a question know that there is an answer."""
+        self.asker.wake(approval)
 
     def session(self, name: str) -> Session:
         """The session of a chat; approvals are answered through the book."""
         return self._host.session(name, self.asker)
 
-    def start(
+    async def start(
         self,
         name: str,
         prompt: str,
@@ -210,7 +333,7 @@ class Chats:
         self._begin(name, running, turn)
         return running
 
-    def resume(self, name: str, user: str = "") -> RunningTurn:
+    async def resume(self, name: str, user: str = "") -> RunningTurn:
         """Go on with a turn that was interrupted."""
         self._check_free(name)
         session = self.session(name)
@@ -231,12 +354,12 @@ class Chats:
                 async for _ in batches:
                     pass
 
-    def cancel(self, name: str, call: str) -> bool:
+    async def cancel(self, name: str, call: str) -> bool:
         """Cancel one call of the turn of a chat; return whether it ran."""
         running = self._running.get(name)
         return running is not None and running.session.cancel(call)
 
-    def stop(self, name: str) -> bool:
+    async def stop(self, name: str) -> bool:
         """Stop the turn of a chat; whether there was one."""
         running = self._running.get(name)
         if running is not None:

@@ -17,6 +17,7 @@ from typing import Any, cast
 import msgspec
 from starlette.requests import Request
 
+from callblocks.server.chats.chats import FollowedTurn
 from callblocks.server.http.event_stream import DONE, PIECE, EventStream, event_bytes
 from callblocks.server.http.faults import ApiFault
 from callblocks.server.http.request import read_query
@@ -42,22 +43,24 @@ _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 
 def ui_response(
     service: Service,
-    log: TurnLog,
-    turn: str,
+    turn: FollowedTurn,
     client: SdkClient,
-    start: int = 0,
+    begin: int | tuple[int, int] = 0,
     answered: Sequence[str] = (),
 ) -> EventStream:
-    """The log from a place on, and then what comes; what stands before, the client has.
+    """The log from a place or after a number, and then what comes; the client has what is before.
 
     `answered` are the questions whose answers came with the request.
     """
     service.slots.check()
+    log = turn.log
 
     async def pieces() -> AsyncGenerator[bytes, None]:
+        name = await turn.named()
+        start = begin if isinstance(begin, int) else log.after(*begin)
         stream = UiStream(
             client.version,
-            message_id=reply_id(turn or "turn"),
+            message_id=reply_id(name or "turn"),
             answers=client.answers,
             resumed=start > 0,
             # What the client has, it got while the turn was under way.
@@ -73,7 +76,8 @@ def ui_response(
             async for piece in rest:
                 yield piece
 
-    return EventStream(pieces, service.settings, headers=_HEADERS, held=service.follower())
+    held = service.follower(turn.following())
+    return EventStream(pieces, service.settings, headers=_HEADERS, held=held)
 
 
 async def _pieces(

@@ -22,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, LiteralString, NamedTuple, TypeAlias
 from uuid import UUID, uuid4
 
@@ -135,8 +135,9 @@ class _End(NamedTuple):
 class PostgresWriter:
     """The connection of the committer; made when needed, and anew when it broke."""
 
-    def __init__(self, address: str, *, hints: bool = True) -> None:
+    def __init__(self, address: str, *, hints: bool = True, patience: float = 0.0) -> None:
         self._address = address
+        self._patience = patience
         self._write_one: LiteralString = _WRITE_ONE + (_HINT_ONE if hints else _NO_HINT)
         self._write_many: LiteralString = _WRITE + (_HINT if hints else _NO_HINT)
         self._connection: _Connection | None = None
@@ -147,8 +148,10 @@ class PostgresWriter:
     def write(self, batch: list[AppendRequest]) -> None:
         """Write a batch and answer every request; raise what psycopg raises."""
         work = _Work(by_name(batch), {}, uuid4())
-        for left in reversed(range(_TRIES)):
-            connection = self._open()
+        latest, left = monotonic() + self._patience, _TRIES
+        while True:
+            left -= 1
+            connection = self._open_until(latest)
             try:
                 self._quick(work)
                 self._careful(connection, work)
@@ -161,7 +164,7 @@ class PostgresWriter:
                     self.close()
                 elif not was_undone(error):
                     raise
-                if not left:
+                if left <= 0 and monotonic() >= latest:
                     raise
             # Interrupted in an unknown state: a new connection starts clean.
             except BaseException:
@@ -174,6 +177,16 @@ class PostgresWriter:
         self._heads.clear()
         if connection is not None:
             connection.close()
+
+    def _open_until(self, latest: float) -> _Connection:
+        """Return the connection; a server that is away is waited for."""
+        while True:
+            try:
+                return self._open()
+            except psycopg.OperationalError:
+                if monotonic() >= latest:
+                    raise
+            sleep(_PAUSE)
 
     def _open(self) -> _Connection:
         if self._connection is None:
@@ -375,11 +388,16 @@ class PostgresStore(Log):
     """A store on a server; a broken connection is made anew.
 
     `tell` is called with the names of timelines that grew, in the thread that wrote. Without it
-    each append notifies the followers itself.
+    each append notifies the followers itself. `patience` is how many seconds a server is waited
+    for that went away.
     """
 
     def __init__(
-        self, address: str, *, tell: Callable[[Iterable[str]], None] | None = None
+        self,
+        address: str,
+        *,
+        tell: Callable[[Iterable[str]], None] | None = None,
+        patience: float = 0.0,
     ) -> None:
         super().__init__()
         self.address = address
@@ -387,7 +405,8 @@ class PostgresStore(Log):
         prepare(address)
         # The leader of a group uses the writer; readers take turns.
         self._tell = tell
-        self._writer = PostgresWriter(address, hints=tell is None)
+        self._patience = patience
+        self._writer = PostgresWriter(address, hints=tell is None, patience=patience)
         self._reading = threading.Lock()
         self._reader: psycopg.Connection[Any] | None = None
 
@@ -434,18 +453,27 @@ class PostgresStore(Log):
         # concurrent, and reads are short.
         with self._reading, told(self.address):
             self._check_open()
-            if self._reader is None:
-                self._reader = connect(self.address)
-                return self._reader.execute(query, values).fetchall()
-            try:
-                return self._reader.execute(query, values).fetchall()
-            except psycopg.Error as error:
-                if not is_lost(error, self._reader):
-                    raise
-                # The server may have been restarted: retry once. A read is idempotent.
-                self._drop_reader()
-                self._reader = connect(self.address)
-                return self._reader.execute(query, values).fetchall()
+            latest = monotonic() + self._patience
+            # The server may have been restarted: an old connection is retried once.
+            left = 1 if self._reader is None else 2
+            while True:
+                left -= 1
+                try:
+                    return self._fetch(query, values)
+                except psycopg.Error as error:
+                    if not (self._reader is None or is_lost(error, self._reader)):
+                        raise
+                    self._drop_reader()
+                    if left <= 0 and monotonic() >= latest:
+                        raise
+                if left <= 0:
+                    sleep(_PAUSE)
+
+    def _fetch(self, query: LiteralString, values: Sequence[Any]) -> list[Any]:
+        """Read over the reader's connection. A read is idempotent."""
+        if self._reader is None:
+            self._reader = connect(self.address)
+        return self._reader.execute(query, values).fetchall()
 
     def _drop_reader(self) -> None:
         if self._reader is not None:

@@ -1,0 +1,215 @@
+"""Workers that are killed, stopped, drained and cut off, and a turn that kills its workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+
+from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.postgres_store import PostgresStore
+from support.clusters import ClusterRun, Process, cluster_run, events_of, until
+from support.postgres import connect, fresh_database, start_server
+from support.stores import block
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterRun]:
+    with (
+        fresh_database() as database,
+        cluster_run(database, tmp_path_factory.mktemp("cluster"), grace=0.2) as run,
+    ):
+        run.start("api", "api", "worker", "worker")
+        yield run
+
+
+def replicas(run: ClusterRun) -> list[str]:
+    return [one.address for one in run.processes if one.role == "api"]
+
+
+def workers(run: ClusterRun) -> list[Process]:
+    """Two workers that live."""
+    alive = [one for one in run.processes if one.role == "worker" and one.is_alive]
+    return alive if len(alive) > 1 else [*alive, *run.start("worker")]
+
+
+def row(run: ClusterRun, chat: str) -> tuple[Any, ...]:
+    """State, status, code, deaths and fence of the last turn of a chat."""
+    with connect(run.database) as connection:
+        found = connection.execute(
+            "select state, status, code, deaths, fence from callblocks_turns"
+            " where timeline = %s order by id desc limit 1",
+            (chat,),
+        ).fetchone()
+    return found or ("", "", "", 0, 0)
+
+
+def owner(run: ClusterRun, chat: str) -> Process:
+    """The worker that runs the turn of a chat."""
+
+    def name() -> str:
+        with connect(run.database) as connection:
+            found = connection.execute(
+                "select worker.name from callblocks_turns as turn"
+                " join callblocks_workers as worker on worker.id = turn.worker"
+                " where timeline = %s and state = 'running'",
+                (chat,),
+            ).fetchone()
+        return found[0] if found else ""
+
+    pid = int(until(name).split("-")[-2])
+    return next(one for one in run.processes if one.pid == pid)
+
+
+def post(address: str, chat: str, prompt: str) -> None:
+    """Begin a turn, and leave."""
+    next(events_of(address, chat, prompt))
+
+
+def ended(run: ClusterRun, chat: str) -> tuple[Any, ...]:
+    return until(lambda: (found := row(run, chat))[0] in ("ended", "quarantined") and found)
+
+
+def effects(run: ClusterRun, key: str) -> list[str]:
+    return [one for one in run.effects() if one.split()[1].startswith(key)]
+
+
+def outputs(events: Iterator[tuple[str, dict[str, Any]]]) -> list[str]:
+    """The calls that have a result in a stream."""
+    kinds = ("tool-output-available", "tool-output-error")
+    return [event["toolCallId"] for _, event in events if event["type"] in kinds]
+
+
+def blocks(run: ClusterRun, chat: str) -> list[tuple[str, str]]:
+    with PostgresStore(run.database) as store:
+        return [(one.block.type, one.block.path) for one in store.entries(chat)]
+
+
+def test_a_turn_goes_on_elsewhere_after_a_kill_and_each_effect_is_done_once(
+    run: ClusterRun,
+) -> None:
+    workers(run)
+    first, second = replicas(run)
+    chat = "killed"
+    stream = events_of(first, chat, "work kill 6 120")
+    seen = [next(stream)]
+    until(lambda: effects(run, "kill.2"))
+    owner(run, chat).end()
+    seen += stream
+    # The stream broke off; at another replica the client gets the rest.
+    assert seen[-2][1]["type"] == "error"
+    last = [number for number, _ in seen if number][-1]
+    again = list(events_of(second, chat, after=last))
+    assert again[-1][1]["type"] == "finish"
+    assert again[-2][1].get("messageMetadata", {}).get("status") == "answered"
+    assert ended(run, chat)[:4] == ("ended", "answered", "", 1)
+    done = effects(run, "kill.")
+    assert len(done) == len(set(done))
+    # An effect that was under way is indeterminate, and not done again: at most one is missing.
+    assert len(done) >= 5
+    paths = [path for kind, path in blocks(run, chat) if kind == "react.tool.result"]
+    assert len(set(paths)) == 6
+
+
+def test_a_worker_that_was_stopped_writes_nothing_once_it_goes_on(run: ClusterRun) -> None:
+    workers(run)
+    first, second = replicas(run)
+    chat = "stopped"
+    post(first, chat, "work stop 8 120")
+    until(lambda: effects(run, "stop.2"))
+    zombie, fence = owner(run, chat), row(run, chat)[4]
+    zombie.send(signal.SIGSTOP)
+    until(lambda: row(run, chat)[4] > fence and row(run, chat)[0] == "running")
+    # What the zombie would write next, with its number.
+    with PostgresStore(run.database) as store, pytest.raises(TimelineError) as caught:
+        store.append(chat, [block("of a zombie")], fence=fence)
+    assert caught.value.code == "fenced"
+    zombie.send(signal.SIGCONT)
+    with ThreadPoolExecutor(2) as threads:
+        follow = threads.map(lambda at: outputs(events_of(at, chat, after="1")), (first, second))
+    assert ended(run, chat)[:4] == ("ended", "answered", "", 1)
+    seen, also = follow
+    assert seen == also
+    assert len(seen) == 8
+    done = effects(run, "stop.")
+    assert len(done) == len(set(done))
+    # It finds itself dead, and says so to whoever started it.
+    assert zombie.wait(20) == 75
+
+
+def test_a_turn_that_kills_its_workers_is_quarantined_after_three(run: ClusterRun) -> None:
+    workers(run)
+    post(replicas(run)[0], "poison", "die poison")
+    for _ in range(3):
+        count = len(effects(run, "poison"))
+        until(lambda count=count: len(effects(run, "poison")) > count, 60)
+        workers(run)
+    assert ended(run, "poison")[:4] == ("quarantined", "failed", "quarantined", 3)
+    assert len(effects(run, "poison")) == 3
+    shown = httpx2.get(f"{replicas(run)[1]}/api/chat/poison").json()
+    assert shown["status"] == "idle"
+    assert shown["messages"][-1]["metadata"]["status"] == "failed"
+
+
+def test_a_worker_that_is_drained_hands_its_turns_back(run: ClusterRun) -> None:
+    workers(run)
+    post(replicas(run)[0], "drained", "work drain 6 150")
+    until(lambda: effects(run, "drain.1"))
+    worker = owner(run, "drained")
+    worker.send(signal.SIGTERM)
+    assert worker.wait(20) == 0
+    assert ended(run, "drained")[:4] == ("ended", "answered", "", 0)
+    done = effects(run, "drain.")
+    assert len(done) == len(set(done)) == 6
+
+
+def test_an_approval_is_answered_at_another_replica_and_a_turn_stopped_there(
+    run: ClusterRun,
+) -> None:
+    workers(run)
+    first, second = replicas(run)
+    stream = events_of(first, "asked", "ask question")
+    asked = next(event for _, event in stream if event["type"] == "tool-approval-request")
+    answer = {"verdict": "once"}
+    (listed,) = httpx2.get(f"{second}/api/approvals?state=pending").json()["approvals"]
+    assert (listed["id"], listed["chat"]) == (asked["approvalId"], "asked")
+    told = httpx2.post(f"{second}/api/approvals/{asked['approvalId']}", json=answer)
+    assert told.status_code == 200
+    assert ended(run, "asked")[1] == "answered"
+    assert effects(run, "question") == ["ask_first question"]
+    post(first, "endless", "say 100000 20")
+    assert httpx2.post(f"{second}/api/chat/endless/stop", json={}).json()["stopped"]
+    assert ended(run, "endless")[1] == "stopped"
+
+
+def test_a_server_that_is_started_anew_costs_no_turn(tmp_path: Path) -> None:
+    server = start_server(tempfile.mkdtemp(prefix="pg-"))
+    try:
+        with cluster_run(server.get_uri(), tmp_path) as run:
+            api, _ = run.start("api", "worker")
+            post(api.address, "trip", "work again 8 150")
+            until(lambda: effects(run, "again.2"))
+            restart(server)
+            assert ended(run, "trip")[:2] == ("ended", "answered")
+            done = effects(run, "again.")
+            assert len(done) == len(set(done)) >= 7
+    finally:
+        server.cleanup()
+
+
+def restart(server: Any) -> None:
+    """Kill every process of the server at once, and start it on the same files."""
+    postmaster = psutil.Process(server.get_pid())
+    processes = [postmaster, *postmaster.children(recursive=True)]
+    for process in processes:
+        os.kill(process.pid, signal.SIGKILL)
+    psutil.wait_procs(processes, timeout=120)
+    server.ensure_postgres_running()
