@@ -20,9 +20,9 @@ from typing import TypeAlias
 
 from bench.timing import print_table
 from callblocks.core.blocks import Block
+from callblocks.timeline.log.log import Store, encode
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.sqlite_store import connect as connect_sqlite
-from callblocks.timeline.log.store import Store, encode
 
 __all__ = ("main",)
 

@@ -34,8 +34,8 @@ import psycopg
 from bench.timing import print_table
 from callblocks.core.blocks import Block
 from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.log import Store, encode
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Store, encode
 
 __all__ = ("Estimate", "Measured", "estimate", "main", "rows")
 

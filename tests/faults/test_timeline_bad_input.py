@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from callblocks.core.errors import TimelineError
 from callblocks.core.outcomes import Outcome
+from callblocks.timeline.log.log import MAX_BLOCK, Store
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import MAX_BLOCK, Store
 from callblocks.timeline.log.transfer import (
     artifact_of,
     export_lines,

@@ -12,8 +12,8 @@ import pytest
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.log import Store
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.transfer import verify
 from support.dying_writer import Order
 from support.stores import block

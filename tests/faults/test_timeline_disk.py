@@ -23,8 +23,8 @@ from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import RunLimits
 from callblocks.server.http.monitoring import HealthCheck
 from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.log.log import Store
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.transfer import artifact_of, verify
 from callblocks.tools.declare import tool
 from support.postgres import connect, fresh_database, server_address

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from callblocks.core.blocks import Entry
 from callblocks.runtime.journal import Journal
 from callblocks.timeline.artifacts.artifacts import Artifacts
+from callblocks.timeline.log.log import Head
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Head
 from callblocks.timeline.log.transfer import artifact_of, verify, verify_artifacts
 from callblocks.timeline.timeline import Timeline
 from support.dying_writer import (

@@ -14,8 +14,8 @@ import pytest
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.log import Store
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.transfer import verify
 from support.postgres import connect, fresh_database, start_server
 from support.stores import block

@@ -30,8 +30,8 @@ from callblocks.runtime.journal import Journal
 from callblocks.runtime.runtime import RunLimits
 from callblocks.timeline.artifacts import artifacts as kept_files
 from callblocks.timeline.log import postgres_store, sqlite_store
+from callblocks.timeline.log.log import Store
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.transfer import artifact_of
 from callblocks.timeline.timeline import Timeline
 from callblocks.tools.declare import tool

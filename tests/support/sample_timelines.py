@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from callblocks.core.blocks import Block, Entry
 from callblocks.timeline.codec.call_blocks import Stamp
-from callblocks.timeline.log.store import encode, genesis, link
+from callblocks.timeline.log.log import encode, genesis, link
 
 TS = "2030-01-31T12:00:00Z"
 PNG = b64encode(b"\x89PNG\r\n\x1a\nnot much of one").decode()

@@ -17,8 +17,8 @@ from callblocks.approvals.approval import Approval, ApprovalsUnavailable
 from callblocks.approvals.book import ApprovalBook
 from callblocks.core.call_text import to_compact_text
 from callblocks.core.calls import Call
+from callblocks.core.json_values import to_json_value
 from callblocks.core.redaction import mask_secrets
-from callblocks.tools.output import to_json_value
 from callblocks.tools.tool import Tool
 
 __all__ = (

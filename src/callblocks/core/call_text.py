@@ -1,4 +1,4 @@
-r"""Calls, results and prose as chat text.
+r"""Calls, results and prose as chat text, and values in messages.
 
     shown     read_file(path=a&b.txt)           what a person reads, one line, cut to size
     written   read_file(path=a&amp;b.txt)       the same inside `<tool>…</tool>`
@@ -16,9 +16,11 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from callblocks.core.redaction import REDACTED, is_secret_key, redact_start
+from callblocks.core.text import brief
 
 __all__ = (
     "MAX_TOOL_RESULT_DISPLAY_CHARS",
@@ -30,8 +32,12 @@ __all__ = (
     "escape_result",
     "escape_shown",
     "format_size",
+    "kinds",
     "neutralise_mentions",
+    "path_text",
+    "quoted",
     "restore_mentions",
+    "said",
     "show_arguments",
     "show_call",
     "show_result",
@@ -252,3 +258,76 @@ def _say(value: object) -> str:
         return str(value)
     except Exception:  # any tool's value may be shown, and its `__str__` may do anything
         return f"<{type(value).__name__}>"
+
+
+# --- Values and places in messages: short, without secrets, on one line ---
+#
+#     "ten"   true   null   12   a list of 3   an object
+#
+#     to   rows[2].name   headers["X y"]
+
+_WIDTH = 60
+_PLAIN_KEY = re.compile(r"[\w-]+")
+_KINDS = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def said(value: object, place: Iterable[object] = ()) -> str:
+    """Return a value that a model gave, at its place, for a message."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            # A value is judged by the names on its way: `headers.Authorization` is a secret
+            # whatever it looks like.
+            return REDACTED if _is_secret(place) else quoted(value)
+        case dict():
+            return "an object" if value else "an empty object"
+        case list() | tuple():
+            return f"a list of {len(cast('Sequence[Any]', value))}"
+        case _:
+            return brief(value, 40)
+
+
+def quoted(text: str) -> str:
+    """Return the start of a text as JSON, so that a line end or a control character is visible."""
+    start = redact_start(text, _WIDTH)
+    if len(start) <= _WIDTH:
+        return _as_json(start)
+    return f"{_as_json(start[:_WIDTH])}… ({len(text):,} characters)"
+
+
+def path_text(place: Iterable[object]) -> str:
+    """Return a place inside an input; a name that is no plain word is quoted."""
+    path = ""
+    for part in place:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif isinstance(part, str) and len(part) <= _WIDTH and _PLAIN_KEY.fullmatch(part):
+            path += f".{part}" if path else part
+        else:
+            path += f"[{quoted(part) if isinstance(part, str) else brief(part, _WIDTH)}]"
+    return path
+
+
+def kinds(names: Iterable[str]) -> str:
+    """Return types of JSON Schema in words: `an integer or null`."""
+    return " or ".join(dict.fromkeys(_KINDS.get(name, name) for name in names))
+
+
+def _is_secret(place: Iterable[object]) -> bool:
+    return any(isinstance(part, str) and is_secret_key(part) for part in place)
+
+
+def _as_json(text: str) -> str:
+    shown = json.dumps(text, ensure_ascii=False)
+    return shown.encode("utf-8", "backslashreplace").decode()

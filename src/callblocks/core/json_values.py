@@ -1,7 +1,8 @@
-"""Any value as JSON text: recording what happened never fails.
+"""Any value as JSON: its text, its plain values, and equality.
 
-A lone surrogate becomes U+FFFD; a value that JSON cannot express, or that is nested deeper than 200
-levels, becomes its type in angle brackets.
+`json_text` and `plain` never fail, because they record what happened; `to_json_value` raises where
+what a tool returned cannot be written. A lone surrogate becomes U+FFFD. For `plain` a value that
+JSON cannot express, or that is nested deeper than 200 levels, is its type in angle brackets.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ from collections.abc import Mapping
 from itertools import starmap
 from typing import Any, cast
 
+import msgspec
+
+from callblocks.core.errors import ToolError
+
 __all__ = (
     "json_text",
     "plain",
     "same",
+    "to_json_value",
     "whole",
 )
 
@@ -69,6 +75,55 @@ def _number(value: float) -> Any:
 
 def _key(key: object) -> str:
     return whole(key) if isinstance(key, str) else _encode(plain(key))
+
+
+# --- Conversion of what a tool returns, which may fail ---
+#
+# Dataclasses, structs, pydantic models, sets, dates, paths and the like become their usual JSON
+# form; anything else becomes its text. A lone surrogate becomes U+FFFD.
+
+_SAFE = (int, float, bool, type(None))
+
+
+def to_json_value(value: Any) -> Any:
+    """Return the value as dicts, lists, strings, numbers, booleans and null."""
+    if isinstance(value, str):
+        return whole(value)
+    if isinstance(value, _SAFE) and not _is_huge(value):
+        return value
+    try:
+        return _clean(msgspec.to_builtins(value, enc_hook=_foreign, str_keys=True), 0)
+    except (RecursionError, TypeError, ValueError, UnicodeError) as error:
+        kind = type(value).__name__
+        raise ToolError("bad_output", f"the output, {kind}, cannot be written: {error}") from error
+
+
+def _foreign(value: Any) -> Any:
+    """Convert a value unknown to msgspec: a pydantic model to its fields, another to its text."""
+    # By duck typing: pydantic may not be installed where this runs.
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(mode="json")
+    return str(value)
+
+
+def _clean(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return whole(value)
+    if _is_huge(value):
+        raise ValueError(f"an integer of {value.bit_length():,} bits")
+    if depth > _DEPTH:
+        raise ValueError(f"nested deeper than {_DEPTH}")
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {whole(key): _clean(item, depth + 1) for key, item in pairs}
+    if isinstance(value, list | tuple):
+        return [_clean(item, depth + 1) for item in cast("list[Any]", value)]
+    return value
+
+
+def _is_huge(value: Any) -> bool:
+    return isinstance(value, int) and value.bit_length() > _BITS
 
 
 # --- Equality of JSON-like values, types included: `1`, `1.0` and `true` differ ---

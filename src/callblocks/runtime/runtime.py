@@ -29,7 +29,7 @@ from callblocks.core.call_text import format_size
 from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.errors import BadPolicy, ToolError
 from callblocks.core.events import CallBegan, CallTold
-from callblocks.core.json_values import plain
+from callblocks.core.json_values import plain, to_json_value
 from callblocks.core.outcomes import Artifact, Failure, Notice, Outcome, without_verdict
 from callblocks.core.redaction import redact, without_secrets
 from callblocks.core.specs import ToolSpecs
@@ -55,17 +55,9 @@ from callblocks.runtime.judgement import (
     Listener,
     Turn,
 )
-from callblocks.tools.output import (
-    safe_failure,
-    safe_notice,
-    safe_text,
-    to_json_value,
-    told,
-    unwrap,
-    words_of,
-)
+from callblocks.tools.output import safe_failure, safe_notice, safe_text, told, words_of
 from callblocks.tools.registry import Registry
-from callblocks.tools.tool import RUNNING_CALL, Context, Keep, Tool
+from callblocks.tools.tool import RUNNING_CALL, Context, Keep, Tool, unwrap
 
 __all__ = (
     "RunLimits",

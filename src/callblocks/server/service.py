@@ -56,7 +56,7 @@ from callblocks.server.http.rate_limits import Slots, client_name
 from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host
 from callblocks.session.team import replay_of
-from callblocks.timeline.log.store import Head, Summary
+from callblocks.timeline.log.log import Head, Summary
 from callblocks.timeline.recall.search import Search, open_search
 from callblocks.timeline.timeline import SEARCH, TIMELINES
 from callblocks.views.replay import Replay

@@ -22,7 +22,7 @@ from callblocks.server.http.faults import ApiFault, ErrorWords, answer_json
 from callblocks.server.http.request import Number, event_number, read_query
 from callblocks.server.service import Service, readable, service_of
 from callblocks.timeline.branches import Branches
-from callblocks.timeline.log.store import Summary
+from callblocks.timeline.log.log import Summary
 from callblocks.timeline.log.transfer import Finding, export_lines, verify, verify_artifacts
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.html.timeline_page import carried_files

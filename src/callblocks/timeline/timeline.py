@@ -16,8 +16,8 @@ from callblocks.core.paths import FilePath, Ranges, chosen
 from callblocks.core.sources import HasFile, Source, merged, source_of
 from callblocks.timeline.artifacts.media_types import is_shown_binary
 from callblocks.timeline.branches import Branches
+from callblocks.timeline.log.log import Head, Store, check_name
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Head, Store, check_name
 from callblocks.timeline.log.transfer import Finding, verify
 
 __all__ = (
@@ -608,7 +608,8 @@ class State:
 
     def _show(self, entry: Entry) -> None:
         self._shown.append(entry)
-        self.branches.feed(entry.block)
+        if entry.block.type == "user.prompt":
+            self.branches.feed(entry.block)
         if entry.block.path:
             self._at.setdefault(entry.block.path, []).append(entry)
             self._visible.setdefault(entry.block.path, []).append(entry)

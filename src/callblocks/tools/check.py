@@ -7,109 +7,37 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from callblocks.core.call_text import to_compact_text
-from callblocks.core.redaction import REDACTED, is_secret_key, redact_start
-from callblocks.core.text import brief, close_to, listed
+from callblocks.core.call_text import path_text, said, to_compact_text
+from callblocks.core.text import close_to, listed
 from callblocks.tools.schema import Schema, branches, first_items, schemas_at, schemas_of_part
 from callblocks.tools.tool import Checked, FieldFault
+
+if TYPE_CHECKING:
+    # Typed tools alone need it, and it is slow to import.
+    from pydantic import TypeAdapter
 
 __all__ = (
     "MAX_DEPTH",
     "MAX_FAULTS",
     "MAX_VALUES",
+    "Faults",
     "Judge",
     "Place",
+    "TypedCheck",
     "check_input",
     "faults_text",
     "has_part",
     "is_too_deep",
-    "kinds",
     "lenient",
     "missing",
     "must_be",
     "odd_values",
-    "path_text",
-    "quoted",
-    "said",
     "unexpected",
     "value_at",
     "written",
 )
-
-# --- Values and places in messages: short, without secrets, on one line ---
-#
-#     "ten"   true   null   12   a list of 3   an object
-#
-#     to   rows[2].name   headers["X y"]
-
-_WIDTH = 60
-_PLAIN_KEY = re.compile(r"[\w-]+")
-_KINDS = {
-    "string": "a string",
-    "integer": "an integer",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "null": "null",
-}
-
-
-def said(value: object, place: Iterable[object] = ()) -> str:
-    """Return a value that a model gave, at its place, for a message."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case str():
-            # A value is judged by the names on its way: `headers.Authorization` is a secret
-            # whatever it looks like.
-            return REDACTED if _is_secret(place) else quoted(value)
-        case dict():
-            return "an object" if value else "an empty object"
-        case list() | tuple():
-            return f"a list of {len(cast('Sequence[Any]', value))}"
-        case _:
-            return brief(value, 40)
-
-
-def quoted(text: str) -> str:
-    """Return the start of a text as JSON, so that a line end or a control character is visible."""
-    start = redact_start(text, _WIDTH)
-    if len(start) <= _WIDTH:
-        return _as_json(start)
-    return f"{_as_json(start[:_WIDTH])}… ({len(text):,} characters)"
-
-
-def path_text(place: Iterable[object]) -> str:
-    """Return a place inside an input; a name that is no plain word is quoted."""
-    path = ""
-    for part in place:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif isinstance(part, str) and len(part) <= _WIDTH and _PLAIN_KEY.fullmatch(part):
-            path += f".{part}" if path else part
-        else:
-            path += f"[{quoted(part) if isinstance(part, str) else brief(part, _WIDTH)}]"
-    return path
-
-
-def kinds(names: Iterable[str]) -> str:
-    """Return types of JSON Schema in words: `an integer or null`."""
-    return " or ".join(dict.fromkeys(_KINDS.get(name, name) for name in names))
-
-
-def _is_secret(place: Iterable[object]) -> bool:
-    return any(isinstance(part, str) and is_secret_key(part) for part in place)
-
-
-def _as_json(text: str) -> str:
-    shown = json.dumps(text, ensure_ascii=False)
-    return shown.encode("utf-8", "backslashreplace").decode()
-
 
 # --- Messages about a wrong field, shared by both checks ---
 
@@ -495,3 +423,78 @@ def _listed(faults: Iterator[FieldFault]) -> tuple[FieldFault, ...]:
         least = "at least " if next(faults, None) else ""
         return (*known[:MAX_FAULTS], FieldFault("", f"and {least}{more} more"))
     return known or (FieldFault("", "cannot be written as JSON"),)
+
+
+# --- Checking an input against the types of a function, by pydantic ---
+#
+# The input is validated as JSON, in strict mode: a date comes as text, a set as a list, and `true`
+# is no integer. Lax mode would accept slips silently, so that the person sees one value and the
+# function gets another; repairs are made by `lenient`, visibly.
+
+# Describes the faults of an input by the exception that its validation raised.
+Faults: TypeAlias = Callable[[Exception, dict[str, Any], Schema], Iterator[FieldFault]]
+
+
+class TypedCheck:
+    """The check of inputs against one function's parameters, which also fills in its defaults."""
+
+    def __init__(
+        self,
+        adapter: TypeAdapter[dict[str, Any]],
+        schema: Schema,
+        defaults: dict[str, Any],
+        faults: Faults,
+    ) -> None:
+        self._adapter = adapter
+        self._schema = schema
+        self._defaults = defaults
+        self._faults = faults
+
+    def __call__(self, given: dict[str, Any]) -> Checked:
+        return check_input(given, self._schema, self._judge)
+
+    def _judge(
+        self, given: dict[str, Any], text: bytes
+    ) -> tuple[dict[str, Any], dict[str, Any]] | Iterator[FieldFault]:
+        try:
+            # From the JSON text, not from the Python value: strict mode then accepts dates and sets
+            # in their JSON form, and only there.
+            values = self._adapter.validate_json(text, strict=True)
+            return {**self._defaults, **values}, self._taken(given, values)
+        except Exception as error:  # a validator of the tool's author may raise anything
+            return self._faults(error, given, self._schema)
+
+    def _taken(self, given: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+        """Return the input as JSON that denotes what the function gets.
+
+        A type may change its value: strip blanks, wrap one text into a list. A policy that judged
+        the text as given would judge another value than the tool works on. So the values are dumped
+        as JSON again; and the dump counts only where it validates to the same values and adds no
+        field, so that an input has one form, today and after a restart.
+        """
+        try:
+            # Round trip: values to JSON, JSON to values. Only if both agree does the JSON denote
+            # what runs.
+            dump = self._adapter.dump_python
+            taken = dump(values, mode="json", by_alias=True, exclude_unset=True, warnings=False)
+            if not _is_changed(given, taken):
+                return given
+            text = written(taken)
+            same = text is not None and self._adapter.validate_json(text, strict=True) == values
+        except Exception:  # a type of the tool's author may have no JSON, or raise anything
+            return given
+        return taken if same else given
+
+
+def _is_changed(given: Any, taken: Any) -> bool:
+    """Return whether a value was changed, and not just completed or reordered."""
+    if isinstance(given, dict) and isinstance(taken, dict):
+        old, new = cast("dict[str, Any]", given), cast("dict[str, Any]", taken)
+        return old.keys() == new.keys() and any(_is_changed(old[key], new[key]) for key in old)
+    if isinstance(given, list) and isinstance(taken, list):
+        items, others = cast("list[Any]", given), cast("list[Any]", taken)
+        # A set has no order, and collapses duplicates.
+        if items == others or set(map(json.dumps, items)) == set(map(json.dumps, others)):
+            return False
+        return len(items) != len(others) or any(map(_is_changed, items, others))
+    return given != taken

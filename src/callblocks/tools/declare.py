@@ -30,6 +30,7 @@ from callblocks.core.calls import ResultKind
 from callblocks.core.errors import BadTool
 from callblocks.core.specs import ToolSpec
 from callblocks.core.text import brief
+from callblocks.tools.check import TypedCheck
 from callblocks.tools.schema import tidy
 from callblocks.tools.tool import (
     KINDS,
@@ -43,7 +44,7 @@ from callblocks.tools.tool import (
     Traits,
     is_name,
 )
-from callblocks.tools.typed_input import TypedCheck, TypedInput, read_docstring, read_signature
+from callblocks.tools.typed_input import TypedInput, input_faults, read_docstring, read_signature
 
 __all__ = (
     "Options",
@@ -231,7 +232,7 @@ def _read(
     words = text.description if description is None else description
     spec = ToolSpec(name, words, schema, body)
     _require_body(spec)
-    check = TypedCheck(taken.adapter, schema, taken.defaults)
+    check = TypedCheck(taken.adapter, schema, taken.defaults, input_faults)
     names = tuple(one.name for one in signature.parameters)
     read = _Read(spec, check, names, signature.context)
     if again:

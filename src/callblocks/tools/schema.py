@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, cast
 __all__ = (
     "Schema",
     "branches",
+    "field_formats",
     "first_items",
     "formats_of",
     "holds_format",
@@ -245,6 +246,27 @@ def formats_of(schema: object, root: Schema) -> frozenset[str]:
             found.add(one["format"])
         waiting.extend(branches(schemas_within(one), root))
     return frozenset(found)
+
+
+def field_formats(root: Schema) -> dict[str, str] | None:
+    """Return the formats of the fields of an object, by name; `None` where formats stand deeper.
+
+    `values_of_format` then gives the fields of a format that are neither object nor list.
+    """
+    named = root.get("properties")
+    fields = cast("Schema", named) if isinstance(named, dict) else {}
+    others = {name: root[name] for name in root if name not in ("properties", "format")}
+    if formats_of(others, root) or not _ANY_BRANCH.isdisjoint(root):
+        return None
+    found: dict[str, str] = {}
+    for name, schema in fields.items():
+        formats = formats_of(schema, root)
+        if not formats:
+            continue
+        if not _ANY_BRANCH.isdisjoint(schema) or any(True for _ in schemas_within(schema)):
+            return None
+        found[name] = schema["format"]
+    return found
 
 
 def holds_format(schema: object, root: Schema, formats: Iterable[str]) -> bool:

@@ -13,15 +13,13 @@ from typing import Any, cast
 
 import jsonschema_rs
 
+from callblocks.core.call_text import kinds, path_text, said
 from callblocks.core.errors import BadSpec
 from callblocks.tools.check import (
     Place,
     check_input,
-    kinds,
     missing,
     must_be,
-    path_text,
-    said,
     unexpected,
 )
 from callblocks.tools.schema import Schema

@@ -1,4 +1,4 @@
-"""A tool, and the context that it gets while it runs."""
+"""A tool, the context that it gets while it runs, and the envelope in which it may answer."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
+from callblocks.core.call_text import said
 from callblocks.core.calls import ResultKind
 from callblocks.core.errors import CallerError
-from callblocks.core.outcomes import Artifact, Notice
+from callblocks.core.outcomes import Artifact, Failure, Notice
 from callblocks.core.specs import ToolSpec
-from callblocks.tools.schema import formats_of, holds_format, values_of_format
+from callblocks.tools.schema import field_formats, formats_of, holds_format, values_of_format
 
 __all__ = (
     "KINDS",
@@ -39,9 +40,12 @@ __all__ = (
     "StandsFor",
     "Tool",
     "Traits",
+    "combine",
+    "envelope",
     "is_name",
     "running_as",
     "running_context",
+    "unwrap",
 )
 
 # --- The context of a running tool: what it may report and ask, beside returning its output ---
@@ -348,6 +352,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         return formats_of(self.spec.parameters, self.spec.parameters)
 
+    @cached_property
+    def _field_formats(self) -> dict[str, str] | None:
+        """Return the format of each parameter, where none stands deeper; most schemas are so."""
+        return field_formats(self.spec.parameters)
+
     def parameters_of_format(self, *formats: str) -> tuple[str, ...]:
         """Return the parameters that hold a value of one of these formats, at any depth: `path`,
         `uri`.
@@ -373,7 +382,134 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         if self._formats.isdisjoint(formats):
             return ()
+        fields = self._field_formats
+        if fields is not None:
+            found = [name for name in given if fields.get(name) in formats]
+            return tuple(given[name] for name in found if not isinstance(given[name], dict | list))
         return values_of_format(self.spec.parameters, given, formats)
+
+
+# --- The envelope in which a tool may answer: whether it went well, why not, and the output ---
+#
+#     {"ok": true,  "error": null, "ret": {"rows": 3}}
+#     {"ok": false, "error": {"code": "no_table", "message": "…", "where": "db", "managed": true},
+#      "ret": null}
+#
+#     builtin    an envelope is unwrapped: the output is always `ret`, also beside an error;
+#                any other value is the output itself
+#     function   the same, but only what has no other keys is taken for an envelope
+#     external   must answer with `ok` and `error`; the output is what stands beside them, and
+#                `ret` alone is unwrapped
+#
+# `ok` decides: an `error` beside `ok: true` was handled by the tool, and is dropped.
+
+_KEYS = {"ok", "error", "ret"}
+_MAX_CODE = 80
+_MAX_MESSAGE = 4000
+
+
+def unwrap(value: object, origin: Origin) -> tuple[Any, Failure | None]:
+    """Return the output of a tool, and its failure if it reports one."""
+    if origin == "external":
+        return _unwrap_external(value)
+    if not isinstance(value, dict):
+        return value, None
+    answer = cast("dict[str, Any]", value)
+    if not _is_envelope(answer, origin):
+        return answer, None
+    return answer.get("ret"), _failure(answer)
+
+
+def combine(execution: Failure | None, tool: Failure | None) -> Failure | None:
+    """Combine two failures: that of the run comes first, and the tool's own is kept in it."""
+    if execution is None or tool is None:
+        return execution or tool
+    return Failure(
+        code=execution.code,
+        message=f"{execution.message}; the tool said {tool.code}: {tool.message}",
+        where=execution.where or tool.where,
+        # Nothing is lost: the tool's own failure stays readable inside the one of the run.
+        details={**execution.details, "tool_error": tool.payload()},
+        managed=execution.managed and tool.managed,
+    )
+
+
+def envelope(output: object, failure: Failure | None) -> dict[str, Any]:
+    """Return an output and a failure as an envelope; `unwrap` of a built-in is the inverse."""
+    return {"ok": failure is None, "error": failure and _error(failure), "ret": output}
+
+
+def _error(failure: Failure) -> dict[str, Any]:
+    error = {
+        "code": failure.code,
+        "message": failure.message,
+        "where": failure.where,
+        "managed": failure.managed,
+    }
+    return {**error, "details": failure.details} if failure.details else error
+
+
+# A function may return any dict of its own that happens to have `ok`, so for those the keys must
+# match exactly; a built-in knows the convention.
+def _is_envelope(answer: dict[str, Any], origin: Origin) -> bool:
+    if not isinstance(answer.get("ok"), bool):
+        return False
+    return answer.keys() <= _KEYS or (
+        origin == "builtin" and ("ret" in answer or "error" in answer)
+    )
+
+
+def _unwrap_external(given: object) -> tuple[Any, Failure | None]:
+    value = cast("Any", given)
+    answer = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    lacking = [key for key in ("ok", "error") if key not in answer]
+    # A foreign tool must use the envelope. Guessing success from any other value would turn an
+    # error page into an output.
+    if lacking:
+        return value, _bad(f"the tool answered without {_named(lacking)}")
+    if not isinstance(answer["ok"], bool):
+        return value, _bad(f"`ok` must be true or false, got {said(answer['ok'])}")
+    if answer["ok"] and not isinstance(answer["error"], dict | None):
+        return value, _bad(f"`error` must be null or an object, got {said(answer['error'])}")
+    return _beside(answer), _failure(answer)
+
+
+def _beside(answer: dict[str, Any]) -> Any:
+    rest = {key: part for key, part in answer.items() if key not in ("ok", "error")}
+    return rest.get("ret") if rest.keys() <= {"ret"} else rest
+
+
+def _failure(answer: dict[str, Any]) -> Failure | None:
+    if answer["ok"]:
+        return None
+    given = answer.get("error")
+    error = cast("dict[str, Any]", given) if isinstance(given, dict) else {"message": given}
+    details = error.get("details")
+    return Failure(
+        code=_text(error.get("code"), _MAX_CODE) or "tool_error",
+        message=_text(error.get("message"), _MAX_MESSAGE) or "the tool failed, and did not say why",
+        where=_text(error.get("where"), _MAX_CODE),
+        details=cast("dict[str, Any]", details) if isinstance(details, dict) else {},
+        managed=error.get("managed") is True,
+    )
+
+
+def _text(value: object, width: int) -> str:
+    """Return a text up to a width; any other value as messages show it."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else said(value)
+    return text if len(text) <= width else f"{text[:width]}…"
+
+
+def _bad(what: str) -> Failure:
+    return Failure(
+        code="bad_envelope", message=f'{what}; it must give {{"ok": true, "error": null, …}}'
+    )
+
+
+def _named(keys: list[str]) -> str:
+    return " and ".join(f"`{key}`" for key in keys)
 
 
 # --- Names of tools, and suggestions for a misspelled one ---

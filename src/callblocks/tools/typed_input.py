@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from inspect import cleandoc
-from typing import Annotated, Any, NotRequired, Required, cast
+from typing import Annotated, Any, NotRequired, Required
 
 import msgspec
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
@@ -19,29 +19,27 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined, to_jsonable_python
 from typing_extensions import TypedDict
 
+from callblocks.core.call_text import path_text
 from callblocks.core.errors import BadTool
 from callblocks.core.redaction import redact_start
 from callblocks.tools.check import (
     Place,
-    check_input,
     has_part,
     missing,
     must_be,
-    path_text,
     unexpected,
     value_at,
-    written,
 )
 from callblocks.tools.schema import Schema, schemas_within, tidy
-from callblocks.tools.tool import Checked, Context, FieldFault
+from callblocks.tools.tool import Context, FieldFault
 
 __all__ = (
     "MISSING",
     "Docstring",
     "Parameter",
     "Signature",
-    "TypedCheck",
     "TypedInput",
+    "input_faults",
     "read_docstring",
     "read_signature",
 )
@@ -422,11 +420,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip()) if line.strip() else 0
 
 
-# --- Checking an input against the types of a function, by pydantic ---
-#
-# The input is validated as JSON, in strict mode: a date comes as text, a set as a list, and `true`
-# is no integer. Lax mode would accept slips silently, so that the person sees one value and the
-# function gets another; repairs are made by `lenient`, visibly.
+# --- Faults of an input, from the errors of pydantic ---
 
 _EXPECTED = {
     "int_type": "an integer",
@@ -471,86 +465,30 @@ _UNEXPECTED = {"extra_forbidden", "unexpected_keyword_argument"}
 _WORDS = 300
 
 
-class TypedCheck:
-    """The check of inputs against one function's parameters, which also fills in its defaults."""
-
-    def __init__(
-        self, adapter: TypeAdapter[dict[str, Any]], schema: Schema, defaults: dict[str, Any]
-    ) -> None:
-        self._adapter = adapter
-        self._schema = schema
-        self._defaults = defaults
-
-    def __call__(self, given: dict[str, Any]) -> Checked:
-        return check_input(given, self._schema, self._judge)
-
-    def _judge(
-        self, given: dict[str, Any], text: bytes
-    ) -> tuple[dict[str, Any], dict[str, Any]] | Iterator[FieldFault]:
-        try:
-            # From the JSON text, not from the Python value: strict mode then accepts dates and sets
-            # in their JSON form, and only there.
-            values = self._adapter.validate_json(text, strict=True)
-            return {**self._defaults, **values}, self._taken(given, values)
-        except ValidationError as error:
-            return self._faults(error, given)
-        except Exception as error:  # a validator of the tool's author may raise anything
-            words = f"cannot be checked: {type(error).__name__}: {_cut(error)}"
-            return iter([FieldFault("", words)])
-
-    def _taken(self, given: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-        """Return the input as JSON that denotes what the function gets.
-
-        A type may change its value: strip blanks, wrap one text into a list. A policy that judged
-        the text as given would judge another value than the tool works on. So the values are dumped
-        as JSON again; and the dump counts only where it validates to the same values and adds no
-        field, so that an input has one form, today and after a restart.
-        """
-        try:
-            # Round trip: values to JSON, JSON to values. Only if both agree does the JSON denote
-            # what runs.
-            dump = self._adapter.dump_python
-            taken = dump(values, mode="json", by_alias=True, exclude_unset=True, warnings=False)
-            if not _is_changed(given, taken):
-                return given
-            text = written(taken)
-            same = text is not None and self._adapter.validate_json(text, strict=True) == values
-        except Exception:  # a type of the tool's author may have no JSON, or raise anything
-            return given
-        return taken if same else given
-
-    def _faults(self, error: ValidationError, given: dict[str, Any]) -> Iterator[FieldFault]:
-        """Yield a fault per place: the errors of all branches of a union belong together."""
-        places: dict[tuple[str | int, ...], list[ErrorDetails]] = {}
-        for one in error.errors(include_url=False, include_input=False):
-            places.setdefault(_place(one, given), []).append(one)
-        for place, found in places.items():
-            yield self._fault(place, found, given)
-
-    def _fault(self, place: Place, errors: list[ErrorDetails], given: dict[str, Any]) -> FieldFault:
-        types = {error["type"] for error in errors}
-        if "missing" in types:
-            return missing(place, self._schema)
-        if types & _UNEXPECTED:
-            return unexpected(place, self._schema)
-        expected = dict.fromkeys(_expected(error) for error in errors)
-        if all(expected):
-            return must_be(place, " or ".join(expected), value_at(given, place))
-        return FieldFault(path_text(place), "; or ".join(dict.fromkeys(map(_problem, errors))))
+def input_faults(error: Exception, given: dict[str, Any], schema: Schema) -> Iterator[FieldFault]:
+    """Yield a fault per place: the errors of all branches of a union belong together."""
+    if not isinstance(error, ValidationError):  # a validator of the tool's author raised it
+        yield FieldFault("", f"cannot be checked: {type(error).__name__}: {_cut(error)}")
+        return
+    places: dict[tuple[str | int, ...], list[ErrorDetails]] = {}
+    for one in error.errors(include_url=False, include_input=False):
+        places.setdefault(_place(one, given), []).append(one)
+    for place, found in places.items():
+        yield _fault(place, found, given, schema)
 
 
-def _is_changed(given: Any, taken: Any) -> bool:
-    """Return whether a value was changed, and not just completed or reordered."""
-    if isinstance(given, dict) and isinstance(taken, dict):
-        old, new = cast("dict[str, Any]", given), cast("dict[str, Any]", taken)
-        return old.keys() == new.keys() and any(_is_changed(old[key], new[key]) for key in old)
-    if isinstance(given, list) and isinstance(taken, list):
-        items, others = cast("list[Any]", given), cast("list[Any]", taken)
-        # A set has no order, and collapses duplicates.
-        if items == others or set(map(json.dumps, items)) == set(map(json.dumps, others)):
-            return False
-        return len(items) != len(others) or any(map(_is_changed, items, others))
-    return given != taken
+def _fault(
+    place: Place, errors: list[ErrorDetails], given: dict[str, Any], schema: Schema
+) -> FieldFault:
+    types = {error["type"] for error in errors}
+    if "missing" in types:
+        return missing(place, schema)
+    if types & _UNEXPECTED:
+        return unexpected(place, schema)
+    expected = dict.fromkeys(_expected(error) for error in errors)
+    if all(expected):
+        return must_be(place, " or ".join(expected), value_at(given, place))
+    return FieldFault(path_text(place), "; or ".join(dict.fromkeys(map(_problem, errors))))
 
 
 def _place(error: ErrorDetails, given: object) -> tuple[str | int, ...]:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
+from callblocks.core.json_values import to_json_value
 from callblocks.core.redaction import without_secrets
-from callblocks.tools.output import to_json_value
 
 
 @dataclasses.dataclass

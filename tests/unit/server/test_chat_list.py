@@ -12,7 +12,7 @@ import pytest
 
 from callblocks.server.chats.known_chats import KnownChats
 from callblocks.session.turn_lock import this_owner
-from callblocks.timeline.log.store import Summary
+from callblocks.timeline.log.log import Summary
 from callblocks.timeline.recorder import Recorder
 from support.chat_server import Running, running_server
 from support.scripted_sessions import ASK_ALL, Replies, some_host

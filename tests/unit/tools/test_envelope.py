@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.outcomes import Failure
-from callblocks.tools.output import combine, envelope, unwrap
-from callblocks.tools.tool import Origin
+from callblocks.tools.tool import Origin, combine, envelope, unwrap
 
 ERROR = {"code": "no_table", "message": "no such table", "where": "db", "managed": True}
 FAILURE = Failure(code="no_table", message="no such table", where="db", managed=True)

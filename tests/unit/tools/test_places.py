@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from callblocks.tools.declare import tool
-from callblocks.tools.schema import branches, holds_format, schemas_at, values_of_format
+from callblocks.tools.schema import (
+    branches,
+    field_formats,
+    holds_format,
+    schemas_at,
+    values_of_format,
+)
 
 PATH = {"type": "string", "format": "path"}
 TREE = {
@@ -135,3 +141,53 @@ def test_a_schema_of_any_form_is_walked(schema: dict[str, Any], value: dict[str,
     found = values_of_format(schema, value, ["path"])
     if found:
         assert holds_format(schema, schema, ["path"])
+
+
+flat_fields = st.sampled_from(
+    [
+        *({}, {"type": "string"}, {"format": "path"}, {"format": "uri"}, {"format": 3}, None),
+        *({"items": {"format": "path"}}, {"anyOf": [{"format": "path"}]}, {"$ref": "#"}),
+    ]
+)
+flat_schemas = st.fixed_dictionaries(
+    {},
+    optional={
+        "properties": st.dictionaries(keywords, flat_fields, max_size=4) | st.none(),
+        "format": st.sampled_from(["path", "x"]),
+        "additionalProperties": st.sampled_from([False, True, {"format": "path"}, {}]),
+        "patternProperties": st.sampled_from([{"^x": {"format": "path"}}, {"^x": {}}]),
+        "propertyNames": st.sampled_from([{"format": "path"}, {}]),
+        "then": st.sampled_from([{"properties": {"format": {"format": "path"}}}, {}]),
+    },
+)
+
+
+@given(
+    flat_schemas | st.dictionaries(keywords, schemas, max_size=4), st.dictionaries(keywords, values)
+)
+def test_a_schema_without_depth_is_read_at_once_with_the_same_values(
+    schema: dict[str, Any], value: dict[str, Any]
+) -> None:
+    fields = field_formats(schema)
+    if fields is None:
+        return
+    read = [value[name] for name in value if fields.get(name) == "path"]
+    at_once = tuple(one for one in read if not isinstance(one, dict | list))
+    assert at_once == values_of_format(schema, value, ["path"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "fields"),
+    [
+        ({"properties": {"to": PATH, "text": {"type": "string"}}}, {"to": "path"}),
+        ({"format": "path"}, {}),
+        ({"properties": {"to": {"items": PATH}}}, None),
+        ({"properties": {"to": {"anyOf": [PATH, {}]}}}, None),
+        ({"properties": {"to": PATH}, "additionalProperties": PATH}, None),
+        ({"properties": {"to": PATH}, "anyOf": [{}]}, None),
+    ],
+)
+def test_only_formats_of_the_fields_themselves_are_known(
+    schema: dict[str, Any], fields: dict[str, str] | None
+) -> None:
+    assert field_formats(schema) == fields

@@ -25,7 +25,7 @@ from callblocks.cli.exits import EXIT_CODES, PROBLEMS
 from callblocks.cli.main import LazyGroup
 from callblocks.cli.options.state_folder import open_timelines, state_folder, store_option
 from callblocks.cli.terminal.paint import Paper
-from callblocks.timeline.log.store import Store, Summary
+from callblocks.timeline.log.log import Store, Summary
 from callblocks.timeline.recall.search import BEGIN, END, open_search
 from callblocks.timeline.timeline import SEARCH, TIMELINES
 from callblocks.views.rows import Row, visible_line, wrap

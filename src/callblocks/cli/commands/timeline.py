@@ -35,7 +35,7 @@ from callblocks.cli.terminal.paint import Paper, counted, page
 from callblocks.core.blocks import Entry
 from callblocks.timeline.artifacts.artifacts import ArtifactStore
 from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
-from callblocks.timeline.log.store import Head, Store
+from callblocks.timeline.log.log import Head, Store
 from callblocks.timeline.log.transfer import (
     KNOWN_DIGITS,
     Finding,

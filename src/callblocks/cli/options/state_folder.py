@@ -22,7 +22,7 @@ from callblocks.core.errors import TimelineError
 from callblocks.timeline.timeline import APPROVALS, ARTIFACTS, JOURNAL, PAGES, TIMELINES
 
 if TYPE_CHECKING:
-    from callblocks.timeline.log.store import Head, Store
+    from callblocks.timeline.log.log import Head, Store
 
 __all__ = (
     "APPROVALS",

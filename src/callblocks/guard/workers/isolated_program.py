@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from callblocks.core.errors import ToolError
+from callblocks.core.json_values import to_json_value
 from callblocks.guard.workers.worker import WorkerAnswer
 from callblocks.tools.check import faults_text
-from callblocks.tools.output import to_json_value
 from callblocks.tools.tool import Tool
 
 __all__ = ("main",)

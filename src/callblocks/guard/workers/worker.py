@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from callblocks.core.errors import ToolError
-from callblocks.tools.output import to_json_value
+from callblocks.core.json_values import to_json_value
 from callblocks.tools.tool import Tool
 
 __all__ = (

@@ -16,7 +16,7 @@ Methods that consume text are in `Asking`; the ones here emit events.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
 from typing import Any, ClassVar, Protocol
@@ -31,6 +31,7 @@ from callblocks.core.events import (
     Problem,
     Text,
 )
+from callblocks.core.specs import ToolSpec
 from callblocks.parsing.engine.ids import GENERAL_CODES
 from callblocks.parsing.engine.markers import Markers, alternatives, with_lf
 from callblocks.parsing.engine.parse_state import (
@@ -355,6 +356,7 @@ class Block(Asking):
     _call_start = 0
     _muted = False
     _last: int | None = None
+    _spec: ToolSpec | None = None
 
     def started(
         self, name: str, id_: str | None = None, *, id_later: bool = False, end: int | None = None
@@ -364,6 +366,7 @@ class Block(Asking):
         self.written_name = name
         if stage.tools:
             name = self.known_name(name)
+            self._spec = stage.tools.get(name)
         if stage.quotes and not stage.alone:
             self._check_name(name)
         self.name = name
@@ -456,25 +459,22 @@ class Block(Asking):
         stage.ready.append((self.id, self.index))
         if duplicate:
             self._note_duplicate(id_)
-        if stage.tools:
-            self._check_keys(value)
+        if self._spec is not None:
+            self._check_keys(value, self._spec.properties)
         if self.name != self.written_name:
             self.problem("repaired-name", f"{self.written_name!r:.60} was read as {self.name!r}")
         self.index = None
         return call
 
-    def _check_keys(self, value: dict[str, Any]) -> None:
+    def _check_keys(self, value: dict[str, Any], known: Mapping[str, Any]) -> None:
         """Report keys that are no parameters of the tool and that damage may have made.
 
         Such a key has marks in it, which a tag or a quote left there, or it is a parameter of
         another declared tool, whose call may have lost its beginning.
         """
-        tools = self.stage.tools
-        tool = tools.get(self.name)
-        known = tool.properties if tool else {}
         if not known or value.keys() <= known.keys():
             return
-        others = {key for one in tools.values() for key in one.properties}
+        others = {key for one in self.stage.tools.values() for key in one.properties}
         for key in value:
             if key not in known and (key in others or _MARKED_KEY.search(key)):
                 self.problem("unlikely-key", f"{self.name} has no parameter {key!r:.60}")

@@ -25,7 +25,7 @@ from callblocks.server.http.rate_limits import client_name
 from callblocks.server.http.request import read_body
 from callblocks.server.service import Service, service_of
 from callblocks.session.model_choice import Attachment, Choice
-from callblocks.timeline.log.store import check_name
+from callblocks.timeline.log.log import check_name
 from callblocks.views.ui.agui.posted import read_run
 from callblocks.views.ui.agui.stream import AguiStream
 

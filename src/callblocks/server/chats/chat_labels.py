@@ -14,7 +14,7 @@ import threading
 from datetime import UTC, datetime
 
 from callblocks.core.blocks import Block
-from callblocks.timeline.log.store import Store, Summary
+from callblocks.timeline.log.log import Store, Summary
 
 __all__ = ("LABELS", "ChatLabels")
 

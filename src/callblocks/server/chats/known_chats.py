@@ -17,7 +17,7 @@ from callblocks.core.errors import TimelineError
 from callblocks.core.events import TurnEnded, TurnEvent
 from callblocks.session.event_gate import Logged, TurnLog
 from callblocks.session.turn_lock import interrupted_turn, open_turn, owner_lives
-from callblocks.timeline.log.store import Store, Summary
+from callblocks.timeline.log.log import Store, Summary
 from callblocks.timeline.timeline import State
 from callblocks.views.replay import Replay, numbered, replayed
 

@@ -11,7 +11,7 @@ import re
 
 from callblocks.core.errors import TimelineError
 from callblocks.core.extras import MissingExtra, needing
-from callblocks.timeline.log.store import Store
+from callblocks.timeline.log.log import Store
 
 __all__ = (
     "open_store",

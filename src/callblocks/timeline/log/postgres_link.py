@@ -16,8 +16,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from callblocks.core.errors import TimelineError
-from callblocks.timeline.log.log import PAGE_BYTES, PAGE_ROWS
-from callblocks.timeline.log.store import genesis
+from callblocks.timeline.log.log import PAGE_BYTES, PAGE_ROWS, genesis
 
 __all__ = (
     "PAGE",

@@ -32,7 +32,18 @@ from psycopg import sql
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
-from callblocks.timeline.log.log import AppendRequest, Log, Placed, by_name, place
+from callblocks.timeline.log.log import (
+    AppendRequest,
+    Head,
+    Log,
+    Placed,
+    StoredRow,
+    Summary,
+    by_name,
+    check_name,
+    genesis,
+    place,
+)
 from callblocks.timeline.log.postgres_link import (
     PAGE,
     channel_of,
@@ -44,7 +55,6 @@ from callblocks.timeline.log.postgres_link import (
     told,
     was_undone,
 )
-from callblocks.timeline.log.store import Head, StoredRow, Summary, check_name, genesis
 
 __all__ = (
     "PostgresStore",

@@ -21,13 +21,17 @@ from callblocks.timeline.log.log import (
     PAGE_BYTES,
     PAGE_ROWS,
     AppendRequest,
+    Head,
     Log,
     Placed,
+    StoredRow,
+    Summary,
     by_name,
+    check_name,
     check_not_inherited,
+    genesis,
     place,
 )
-from callblocks.timeline.log.store import Head, StoredRow, Summary, check_name, genesis
 
 __all__ = (
     "APPLICATION",

@@ -11,7 +11,7 @@ from callblocks.core.blocks import Block, Entry
 from callblocks.core.errors import TimelineError
 from callblocks.core.text import brief
 from callblocks.timeline.artifacts.artifacts import ArtifactStore
-from callblocks.timeline.log.store import (
+from callblocks.timeline.log.log import (
     DAMAGED,
     MAX_BLOCK,
     Head,

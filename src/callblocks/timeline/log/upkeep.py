@@ -44,7 +44,7 @@ import msgspec
 from callblocks.core.blocks import Block
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.artifacts.artifacts import Artifacts, ArtifactStore
-from callblocks.timeline.log.store import Head, Store, decode, genesis, link
+from callblocks.timeline.log.log import Head, Store, decode, genesis, link
 from callblocks.timeline.log.transfer import (
     Checked,
     Line,

@@ -27,8 +27,8 @@ import msgspec
 
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
+from callblocks.timeline.log.log import Store, Summary
 from callblocks.timeline.log.open_store import server_address
-from callblocks.timeline.log.store import Store, Summary
 
 __all__ = ("BEGIN", "END", "Hit", "Search", "open_search")
 

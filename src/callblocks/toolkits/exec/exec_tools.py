@@ -26,8 +26,7 @@ from callblocks.toolkits.exec.workdir import (
 )
 from callblocks.toolkits.terminal_tools import FindSandbox, require_found
 from callblocks.tools.declare import tool
-from callblocks.tools.output import envelope
-from callblocks.tools.tool import Context, Tool
+from callblocks.tools.tool import Context, Tool, envelope
 
 __all__ = ("ExecLimits", "exec_tools")
 

@@ -34,8 +34,7 @@ from callblocks.toolkits.exec.workdir import (
     environment,
     file_name,
 )
-from callblocks.tools.output import envelope
-from callblocks.tools.tool import Context
+from callblocks.tools.tool import Context, envelope
 
 __all__ = (
     "Brought",

@@ -28,8 +28,7 @@ from callblocks.toolkits.search_tools import Engines, looking
 from callblocks.toolkits.web.engines import SearchAdapter, ask
 from callblocks.toolkits.web.fetch import AT_ONCE, PAGE_SECONDS, Fetcher
 from callblocks.tools.declare import tool
-from callblocks.tools.output import envelope
-from callblocks.tools.tool import Context, Tool
+from callblocks.tools.tool import Context, Tool, envelope
 
 if TYPE_CHECKING:
     from callblocks.toolkits.search.find_passages import Look

@@ -19,7 +19,7 @@ import msgspec
 
 from callblocks.core.blocks import RECORDS, Block, Entry, Part, TextPart, binary_line
 from callblocks.core.call_text import format_size
-from callblocks.timeline.log.store import Summary, encode
+from callblocks.timeline.log.log import Summary, encode
 from callblocks.timeline.log.transfer import Finding
 from callblocks.views.chat.chat import (
     BrokenBlock,

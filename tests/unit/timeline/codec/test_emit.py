@@ -34,7 +34,7 @@ from callblocks.timeline.codec.call_blocks import (
 )
 from callblocks.timeline.codec.ended_call import Holdings
 from callblocks.timeline.codec.outcome_blocks import emit, result_blocks
-from callblocks.timeline.log.store import MAX_APPEND, MAX_BLOCK, encode
+from callblocks.timeline.log.log import MAX_APPEND, MAX_BLOCK, encode
 from callblocks.timeline.timeline import SourcesPool, Tokens
 from support.documents import WHOLE, pdf
 from support.entries import TS, result_block

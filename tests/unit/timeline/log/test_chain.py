@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callblocks.timeline.log.store import DAMAGED, decode, encode, genesis, link
+from callblocks.timeline.log.log import DAMAGED, decode, encode, genesis, link
 from support.stores import block
 
 JSON = st.recursive(

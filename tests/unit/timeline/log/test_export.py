@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from callblocks.core.blocks import Block
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log import transfer as importing
+from callblocks.timeline.log.log import MAX_BLOCK, Store, StoredRow, decode, encode
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import MAX_BLOCK, Store, StoredRow, decode, encode
 from callblocks.timeline.log.transfer import export_lines, import_timeline, read_export, verify
 from support.postgres import fresh_database
 from support.sample_timelines import TS, a_talk, said

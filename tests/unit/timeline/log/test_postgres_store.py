@@ -10,10 +10,9 @@ import pytest
 from callblocks.core import extras
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log import postgres_store as postgres_follow
-from callblocks.timeline.log.log import AppendRequest
+from callblocks.timeline.log.log import AppendRequest, encode
 from callblocks.timeline.log.open_store import open_store
 from callblocks.timeline.log.postgres_store import PostgresStore, PostgresWriter
-from callblocks.timeline.log.store import encode
 from callblocks.timeline.log.transfer import verify
 from support.postgres import connect, fresh_database
 from support.stores import block

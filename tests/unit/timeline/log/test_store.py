@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.errors import NotABlock, TimelineError
 from callblocks.timeline.log import log
+from callblocks.timeline.log.log import MAX_APPEND, MAX_BLOCK, Head, Store, genesis
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import MAX_APPEND, MAX_BLOCK, Head, Store, genesis
 from callblocks.timeline.log.transfer import verify
 from callblocks.timeline.timeline import Timeline
 from support.stores import KINDS, block, fresh_address

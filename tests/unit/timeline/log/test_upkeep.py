@@ -16,8 +16,8 @@ from callblocks.core.errors import TimelineError
 from callblocks.timeline.artifacts.artifacts import Artifacts, ArtifactStore, Stored
 from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
 from callblocks.timeline.log import upkeep
+from callblocks.timeline.log.log import Store
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Store
 from callblocks.timeline.log.upkeep import back_up, collect_garbage, restore
 from support.postgres import fresh_database
 from support.s3_server import s3_bucket

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.timeline.log.log import Head, Store, encode, link
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Head, Store, encode, link
 from callblocks.timeline.log.transfer import verify
 from support.postgres import connect
 from support.stores import KINDS, block, fresh_address

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.timeline.log.log import Store, Summary
 from callblocks.timeline.log.open_store import open_store
-from callblocks.timeline.log.store import Store, Summary
 from callblocks.timeline.recall.search import BEGIN, END, Search, open_search
 from support.stores import KINDS, block, fresh_address
 

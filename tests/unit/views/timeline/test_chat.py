@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from callblocks.core.blocks import TYPES, Block
 from callblocks.timeline.codec.call_blocks import Stamp
-from callblocks.timeline.log.store import DAMAGED
+from callblocks.timeline.log.log import DAMAGED
 from callblocks.timeline.log.transfer import with_gaps
 from callblocks.views.chat.timeline_chat import (
     Batch,

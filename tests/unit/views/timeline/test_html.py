@@ -376,7 +376,7 @@ def test_a_long_table_says_how_many_rows_are_left_out() -> None:
 
 
 def test_a_block_that_cannot_be_read_is_named() -> None:
-    from callblocks.timeline.log.store import DAMAGED
+    from callblocks.timeline.log.log import DAMAGED
 
     assert "Block 1 cannot be read." in Page(page([DAMAGED])).text
 

@@ -7,7 +7,7 @@ from markdown_it import MarkdownIt
 
 from callblocks.core.blocks import Block
 from callblocks.timeline.codec.call_blocks import Stamp
-from callblocks.timeline.log.store import DAMAGED
+from callblocks.timeline.log.log import DAMAGED
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.markdown import timeline_markdown
 from support.sample_timelines import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from callblocks.core.blocks import Block, DocumentPart, Entry, ImagePart, TextPart
 from callblocks.timeline.codec.call_blocks import Stamp
-from callblocks.timeline.log.store import DAMAGED, Summary
+from callblocks.timeline.log.log import DAMAGED, Summary
 from callblocks.timeline.log.transfer import Finding
 from callblocks.views.chat.timeline_chat import ShownFile, shown
 from callblocks.views.rows import columns, plain, visible_line
