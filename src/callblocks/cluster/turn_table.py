@@ -32,7 +32,7 @@ import psycopg
 from callblocks.cluster.database import Connection, Database
 from callblocks.cluster.turns import FORMAT, ClusterLimits, Job, TurnRequest
 from callblocks.core.errors import TimelineError, TurnRunning
-from callblocks.timeline.log.store import genesis
+from callblocks.timeline.log.log import genesis
 
 __all__ = ("ActiveTurn", "Claimed", "NewTurn", "Progress", "Standing", "TooManyTurns", "TurnTable")
 

@@ -36,8 +36,8 @@ from callblocks.session.team_file import TeamSettings
 from callblocks.session.turn_factory import RuntimeDeps
 from callblocks.timeline.artifacts.artifacts import ArtifactStore
 from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
+from callblocks.timeline.log.log import Store
 from callblocks.timeline.log.open_store import open_store, server_address
-from callblocks.timeline.log.store import Store
 from callblocks.timeline.recall.skills import Skills
 from callblocks.timeline.recorder import Recorder
 from callblocks.timeline.timeline import (
