@@ -12,7 +12,7 @@ from typing import get_args
 
 from bench.timing import print_table
 from callblocks.toolkits.documents.render_program import make
-from callblocks.toolkits.documents.render_protocol import Given, Job, Kind, Made, Outside
+from callblocks.toolkits.documents.render_protocol import Given, Kind, Made, Outside, RenderJob
 from callblocks.toolkits.documents.write_document import render_apart
 from callblocks.tools.tool import Context
 
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _row(kind: Kind) -> list[str]:
-    job = Job(kind=kind, name="report", content=REPORT)
+    job = RenderJob(kind=kind, name="report", content=REPORT)
     outside = Outside(lambda heard: None, Given)
     made = make(job, outside)
     assert isinstance(made, Made), made

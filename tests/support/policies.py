@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 from hypothesis import strategies as st
 
+from callblocks.approvals.book import ApprovalBook, Store
 from callblocks.core.specs import ToolSpec
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import ANY_HOST, Facts, Rule
 from callblocks.tools.tool import KINDS, TRAITS, Checked, Tool, Traits
 
-__all__ = ("a_tool", "exec_traits", "facts", "policies", "rules", "values")
+__all__ = (
+    "a_tool",
+    "exec_traits",
+    "facts",
+    "policies",
+    "rules",
+    "sqlite_of",
+    "values",
+)
 
 exec_traits = Traits(kind="exec")
 _SAID = ("traits", "needs_approval", "reaches_any_host")
@@ -83,6 +93,13 @@ _conditions = st.fixed_dictionaries(
         "because": _texts,
     },
 )
+
+
+def sqlite_of(book: ApprovalBook) -> sqlite3.Connection:
+    """The connection of a book that is kept in SQLite, to spoil it."""
+    tables = book._tables
+    assert isinstance(tables, Store)
+    return tables._connection
 
 
 def _rule(decide: Any, conditions: dict[str, Any]) -> Rule:

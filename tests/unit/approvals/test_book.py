@@ -8,6 +8,7 @@ import pytest
 
 from callblocks.approvals.approval import Approval, BadApproval, Taken
 from callblocks.approvals.book import TTL, ApprovalBook, boot_id, steady_time
+from support.policies import sqlite_of
 
 START = 1_000_000.0
 
@@ -535,7 +536,7 @@ def test_by_default_ten_minutes_by_the_clocks_of_the_machine() -> None:
         before = steady_time()
         asked = ask(book)
         assert asked.expires_at == asked.asked_at + 600
-        rows = book._store._connection.execute("SELECT boot, steady_expires FROM approvals")
+        rows = sqlite_of(book).execute("SELECT boot, steady_expires FROM approvals")
         boot, steady = rows.fetchone()
         assert boot == boot_id()
         assert before + 600 <= steady <= steady_time() + 600

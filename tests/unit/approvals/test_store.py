@@ -14,6 +14,7 @@ from callblocks.approvals import book as store
 from callblocks.approvals.approval import ApprovalsUnavailable, BadApproval, HiddenCall
 from callblocks.approvals.book import ApprovalBook, Store
 from callblocks.core.errors import CallblocksError, CallerError
+from support.policies import sqlite_of
 
 
 def mode(path: Path) -> int:
@@ -225,12 +226,13 @@ def test_a_call_cannot_have_two_open_questions(path: Path) -> None:
         ask(book)
         with (
             pytest.raises(ApprovalsUnavailable, match="UNIQUE constraint failed"),
-            book._store.transaction() as connection,
+            book._tables.transaction() as connection,
         ):
             connection.execute(
                 "INSERT INTO approvals SELECT 9, 'x', state, fingerprint, grant_key, tool, "
                 "shown, asked_at, answered_at, expires_at, reason, minutes, tainted, "
-                "is_whole, since, boot, steady_expires FROM approvals"
+                "is_whole, since, boot, steady_expires FROM approvals",
+                {},
             )
         assert len(book.list()) == 1
 
@@ -255,8 +257,8 @@ def test_a_file_that_another_holds_approves_nothing(
 def test_a_full_disk_uses_nothing_up(path: Path) -> None:
     with ApprovalBook(path) as book:
         book.approve(ask(book))
-        pages = book._store._connection.execute("PRAGMA page_count").fetchone()[0]
-        book._store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        pages = sqlite_of(book).execute("PRAGMA page_count").fetchone()[0]
+        sqlite_of(book).execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(ApprovalsUnavailable, match=r"database or disk is full$"):
             book.request(fingerprint="x", grant_key="g", tool="act", shown="x" * 100_000)
         assert len(book.list()) == 1
@@ -267,7 +269,7 @@ def test_a_commit_that_fails_uses_nothing_up(path: Path) -> None:
     with ApprovalBook(path) as book:
         book.approve(ask(book))
         # A reader that does not let go keeps the commit from being written.
-        book._store._connection.execute("PRAGMA busy_timeout = 10")
+        sqlite_of(book).execute("PRAGMA busy_timeout = 10")
         reader = sqlite3.connect(path, isolation_level=None)
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM approvals").fetchall()
@@ -354,8 +356,8 @@ finally:
 
 
 def test_opening_a_second_book_does_not_drop_the_locks_of_the_first(path: Path) -> None:
-    with ApprovalBook(path) as book, book._store.transaction() as connection:
-        connection.execute("DELETE FROM approvals")
+    with ApprovalBook(path) as book, book._tables.transaction() as connection:
+        connection.execute("DELETE FROM approvals", {})
         # Opening and closing the file by hand would end the lock that is held here.
         store._make_private(path)
         tried = subprocess.run(

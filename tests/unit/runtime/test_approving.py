@@ -23,6 +23,7 @@ from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 from support.approvers import NO, YES, Person
+from support.policies import sqlite_of
 from support.tool_runtime import call, run, run_one
 
 ASK = Policy.ask_all()
@@ -284,7 +285,7 @@ def test_a_book_that_cannot_be_written_approves_nothing(
     person = Person(YES)
     with ApprovalBook(tmp_path / "approvals") as book:
         # A folder of root's cannot be made read-only for root; SQLite's own switch is as good.
-        book._store._connection.execute("PRAGMA query_only = 1")
+        sqlite_of(book).execute("PRAGMA query_only = 1")
         outcome = run_one([act], call("act"), policy=ASK, approving=Approving(book, person))
     assert (code(outcome), done, person.questions) == ("approval_required", [], [])
     assert "attempt to write a readonly database" in words(outcome)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from callblocks.core.outcomes import FAILURES
 from callblocks.timeline.artifacts import validate as wholeness
-from callblocks.timeline.artifacts.validate import Written, check_written
+from callblocks.timeline.artifacts.validate import WrittenFile, check_written
 from support.documents import WHOLE, WORD, gif, jpeg, office, pdf, png, webp, zipped
 
 NAMES = st.sampled_from(["a.docx", "a.pptx", "a.xlsx", *WHOLE, "a", "a.txt", "a.jpeg", "a.ods"])
 
 
-def code(written: Written) -> str:
+def code(written: WrittenFile) -> str:
     return written.error.code if written.error else ""
 
 
@@ -38,7 +38,7 @@ def in_short(value: object) -> str:
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_file_that_is_whole_is_well(name: str) -> None:
     mime, content = WHOLE[name]
-    assert check_written(name, content) == Written(len(content), mime)
+    assert check_written(name, content) == WrittenFile(len(content), mime)
     assert check_written(f"turn_1/files/{name.upper()}", content).error is None
 
 
