@@ -129,11 +129,13 @@ async def _sent(request: Request, path: str) -> Response | None:
 
 
 def _read(path: str) -> tuple[bytes, str] | None:
-    """A file and its tag; None where there is none, or none that is sent."""
+    """Return a file and its tag; None where there is none, or none that is sent."""
     if not _PATH.fullmatch(path) or Path(path).suffix not in _TYPES:
         return None
     try:
         folder = web_folder()
+        if not isinstance(folder, Path):
+            return _packed(path)
         file = (folder / path).resolve(strict=True)
         state = file.stat()
         if not file.is_file() or not file.is_relative_to(folder):
@@ -144,7 +146,17 @@ def _read(path: str) -> tuple[bytes, str] | None:
 
 
 @lru_cache(256)
+def _packed(path: str) -> tuple[bytes, str] | None:
+    """Return a file of an archive, which does not change while the server runs."""
+    file = web_folder() / path
+    return _tagged(file.read_bytes()) if file.is_file() else None
+
+
+@lru_cache(256)
 def _kept(file: Path, changed: int, size: int) -> tuple[bytes, str]:
-    """A file as it was when it was changed last."""
-    content = file.read_bytes()
+    """Return a file as it was when it was changed last."""
+    return _tagged(file.read_bytes())
+
+
+def _tagged(content: bytes) -> tuple[bytes, str]:
     return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -118,6 +119,24 @@ def test_nothing_but_files_of_known_kinds_in_the_folder_is_sent(
     answer = server.raw(request.encode("latin-1"))
     assert answer.startswith((b"HTTP/1.1 404 ", b"HTTP/1.1 400 "))
     assert b"secret" not in answer
+
+
+def test_the_files_of_an_archive_are_sent_and_no_others(
+    server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "web.zip", "w") as archive:
+        archive.writestr("index.html", "packed page")
+        archive.writestr("package.json", "{}")
+    folder = zipfile.Path(tmp_path / "web.zip")
+    monkeypatch.setattr(pages, "web_folder", lambda: folder)
+    pages._packed.cache_clear()
+    answer = server.client.get("/")
+    assert answer.text == "packed page"
+    again = server.client.get("/", headers={"if-none-match": answer.headers["etag"]})
+    assert again.status_code == 304
+    for path in ("package.json", "src/call-blocks.js", "src"):
+        assert server.client.get(f"/web/{path}").status_code == 404
+    pages._packed.cache_clear()
 
 
 def test_a_missing_folder_is_said_on_the_page(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -248,16 +249,19 @@ _RULES = {
 }
 
 
-# --- The folder of the pages: `web/` beside `src/` in a checkout, else `callblocks/web/` ---
-
-_MARK = Path("css", "tokens.css")
+# --- The files of the pages: `web/` beside `src/` in a checkout, else `callblocks/web.zip` ---
 
 
 @cache
-def web_folder() -> Path:
-    """The folder with the pages, their scripts and their styles, without links in its path."""
+def web_folder() -> Path | zipfile.Path:
+    """Return the folder with the pages, their scripts and their styles.
+
+    A wheel has it as an archive, which takes a third of the room.
+    """
     package = Path(__file__).resolve().parents[2]
-    for folder in (package / "web", package.parents[1] / "web"):
-        if (folder / _MARK).is_file():
-            return folder
+    archive, folder = package / "web.zip", package.parents[1] / "web"
+    if archive.is_file():
+        return zipfile.Path(archive)
+    if (folder / "css" / "tokens.css").is_file():
+        return folder
     raise CallblocksError(f"no web folder in {package}: install callblocks again")
