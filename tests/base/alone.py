@@ -26,7 +26,7 @@ TOOL = {
     },
 }
 # What a command needs to be begun at all.
-ARGUMENTS = {"workspace": ["show"], "workspace connect": [__file__]}
+ARGUMENTS = {"chats": ["list"], "workspace": ["show"], "workspace connect": [__file__]}
 
 
 def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
