@@ -27,10 +27,17 @@ from callblocks.models.model import (
     UsedMode,
 )
 
-__all__ = ("MARKS", "SkilledModel")
+__all__ = ("MARKS", "SkilledModel", "right_answer")
 
 MARKS = {"hermes": "<tool_call>", "emoji-bracket": "🛠️[", "tool-fence": "```tool"}
 """What stands in the prompt that teaches a dialect, and in no other's."""
+
+
+def right_answer(task: Task) -> str:
+    """Return what may stand beside the right calls of a task."""
+    if task.asks:
+        return f"Could you tell me: {task.asks[0]}?"
+    return task.says[0] if task.says else "Well."
 
 
 class SkilledModel:
@@ -55,7 +62,7 @@ class SkilledModel:
         name = self._setup(request)
         seed = f"{request.extra.get('seed')} {name}"
         is_right = random.Random(seed).random() < self._skills.get(name, 0.0)
-        answer = task.says[0] if task.says else "Well."
+        answer = right_answer(task)
         if not is_right:
             # A call that is wrong in every task, or nothing of what should be said.
             yield Spoken("No idea.")

@@ -8,18 +8,11 @@
     calls = [{name = "get_weather", input = {city = "Oslo"}}]
 
 A call is right if it has the expected name, each argument of `input` with that value, each of
-`where` as its predicate says, and no others, but for defaults. Texts are compared without regard to
-case and outer blanks; predicates look at them exactly. Order is free unless `ordered` is true.
-`never` names tools whose call is wrong at any time. `says` are texts of which one stands in the
-answer. `results` are what the tools give: the first that fits a call; a chain's second call needs
-the first one's.
-
-A predicate is a table with one key or several, all of which must hold:
-
-    any = true            is there           contains = ["a", "b"]   all of these stand in the text
-    one_of = ["a", "b"]   is one of these    matches = "^A-[0-9]+$"  fits the expression
-    between = [1, 5]      is a number there  equals = "exact text"   is this and nothing else
-    optional = true       may be missing
+`where` as its predicate says (predicate.py), and no others, but for defaults. Order is free unless
+`ordered` is true. `never` names tools whose call is wrong at any time. `says` are texts of which
+one stands in the answer, and `asks` words of which one stands in a sentence that asks for
+something. `results` are what the tools give: the first that fits a call; a chain's second call
+needs the first one's.
 
 A task that others wrote as a program has a `check` instead: the name of a function of a file.
 """
@@ -38,6 +31,7 @@ import msgspec
 from callblocks.core.errors import CallerError
 from callblocks.core.specs import ToolSpec
 from callblocks.core.toml_text import parse_toml
+from callblocks.evals.predicate import example_of, fault_of_predicate, holds, same, short
 
 __all__ = (
     "CLASSES",
@@ -70,10 +64,6 @@ CLASSES = (
 """The classes of the tasks that come with callblocks; tasks of others have any."""
 
 _FOLDER = Path(__file__).with_name("tasks")
-_PREDICATES = (
-    *("any", "one_of", "between", "contains", "matches", "equals", "optional"),
-    "example",  # a value that holds, where the others do not tell one
-)
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -95,16 +85,8 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def example(self) -> dict[str, Any]:
         """Return arguments that are right."""
         given = {**self.input, **(self.inputs[0] if self.inputs else {})}
-        for key, predicate in self.where.items():
-            match predicate:
-                case {"example": value} | {"equals": value}:
-                    given[key] = value
-                case {"one_of": [value, *_]} | {"between": [value, *_]}:
-                    given[key] = value
-                case {"contains": texts}:
-                    given[key] = "\n".join(texts)
-                case _:
-                    pass
+        found = {key: example_of(predicate) for key, predicate in self.where.items()}
+        given |= {key: value for key, value in found.items() if value is not None}
         return given
 
 
@@ -131,6 +113,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     ordered: bool = False
     never: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
     results: tuple[ToolResult, ...] = ()
     rounds: int = 1
     system: str = ""
@@ -140,7 +123,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def output_of(self, name: str, given: Mapping[str, Any]) -> str:
         """Return what a tool gives for a call."""
         for one in self.results:
-            fits = all(_same(given.get(key), value) for key, value in one.input.items())
+            fits = all(same(given.get(key), value) for key, value in one.input.items())
             if one.tool == name and fits:
                 return one.output
         return "done"
@@ -162,10 +145,38 @@ def fault_of(task: Task, made: Sequence[Made], answer: str, check: Check | None 
         return f"{len(made)} calls, and not {len(task.calls)}"
     if fault := _unmatched(task, made):
         return fault
-    folded = answer.casefold()
-    if task.says and not any(words.casefold() in folded for words in task.says):
+    return _fault_of_answer(task, answer)
+
+
+def _fault_of_answer(task: Task, answer: str) -> str:
+    if task.says and not any(_is_said(words, answer) for words in task.says):
         return f"the answer has none of: {', '.join(task.says)}"
+    if task.asks and not _is_asked(task.asks, answer):
+        return f"the answer does not ask for any of: {', '.join(task.asks)}"
     return ""
+
+
+def _is_said(words: str, answer: str) -> bool:
+    """Return whether words stand in an answer; up to three letters stand as a word alone."""
+    pattern = re.escape(words.casefold())
+    if len(words) <= 3:
+        pattern = rf"(?<![a-z0-9]){pattern}(?![a-z0-9])"
+    return re.search(pattern, answer.casefold()) is not None
+
+
+# A question, or a request in other words. "Done. Anything else?" asks for nothing that is missing,
+# so that what is asked for has to stand in the same sentence.
+_REQUEST = re.compile(
+    r"[?？]|\b(?:please|need|tell me|let me know|provide|specify|share|give me|missing|unclear|"
+    r"don't know|do not know|bitte|por favor)\b"
+)
+_SENTENCE = re.compile(r"(?<=[^\d][.!?])\s+|(?<=[。？])")
+
+
+def _is_asked(words: Sequence[str], answer: str) -> bool:
+    sentences = _SENTENCE.split(answer.casefold().replace("\u2019", "'"))
+    asking = [sentence for sentence in sentences if _REQUEST.search(sentence)]
+    return any(_is_said(word, sentence) for word in words for sentence in asking)
 
 
 def _unmatched(task: Task, made: Sequence[Made]) -> str:
@@ -200,72 +211,29 @@ def _misfit(want: Expected, call: Made, task: Task) -> str:
 
 
 def _against(want: Expected, wanted: Mapping[str, Any], call: Made, task: Task) -> str:
-    for key, value in wanted.items():
-        if not _same(call.input.get(key), value):
-            return f"{call.name}: {key} is {_short(call.input.get(key))}, and not {_short(value)}"
-    for key, predicate in want.where.items():
-        if not _holds(predicate, call.input, key):
-            return f"{call.name}: {key} is {_short(call.input.get(key))}, against {predicate}"
     spec = next((tool for tool in task.tools if tool.name == call.name), None)
-    defaults = {} if spec is None else spec.properties
+    defaults = {} if spec is None else _defaults(spec)
+    given = defaults | call.input
+    for key, value in wanted.items():
+        if not same(given.get(key), value):
+            return f"{call.name}: {key} is {short(given.get(key))}, and not {short(value)}"
+    for key, predicate in want.where.items():
+        if not holds(predicate, given.get(key)):
+            return f"{call.name}: {key} is {short(given.get(key))}, against {predicate}"
     for key, value in call.input.items():
         known = key in wanted or key in want.where or value in (None, "", [], {})
-        if not known and value != defaults.get(key, {}).get("default"):
+        if not known and (key not in defaults or not same(value, defaults[key])):
             return f"{call.name}: {key} was not asked for"
     return ""
 
 
-def _same(found: Any, wanted: Any) -> bool:
-    """Return whether two values mean the same: texts by their words, numbers by their value."""
-    if isinstance(found, str) and isinstance(wanted, str):
-        return found.strip().casefold() == wanted.strip().casefold()
-    if isinstance(found, list) and isinstance(wanted, list):
-        pair = cast("tuple[list[Any], list[Any]]", (found, wanted))
-        return len(pair[0]) == len(pair[1]) and all(map(_same, *pair))
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        one, other = cast("tuple[dict[str, Any], dict[str, Any]]", (found, wanted))
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    return _equal(found, wanted)
-
-
-def _equal(found: Any, wanted: Any) -> bool:
-    """Compare plain values; 1 equals 1.0, and neither equals true."""
-    if isinstance(found, bool) or isinstance(wanted, bool):
-        return found is wanted
-    return found == wanted
-
-
-def _holds(predicate: Mapping[str, Any], given: Mapping[str, Any], key: str) -> bool:
-    if key not in given or given[key] in (None, ""):
-        return bool(predicate.get("optional"))
-    return all(_predicate(name, value, given[key]) for name, value in predicate.items())
-
-
-def _predicate(name: str, value: Any, found: Any) -> bool:
-    match name:
-        case "one_of":
-            return any(_same(found, one) for one in value)
-        case "between":
-            is_number = isinstance(found, int | float) and not isinstance(found, bool)
-            return is_number and value[0] <= found <= value[1]
-        case "contains":
-            text = found if isinstance(found, str) else _encode(found)
-            return all(one in text for one in value)
-        case "matches":
-            return isinstance(found, str) and re.search(value, found) is not None
-        case "equals":
-            return found == value
-        case _:  # any, optional, example
-            return True
-
-
-def _encode(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _short(value: Any) -> str:
-    text = _encode(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+def _defaults(spec: ToolSpec) -> dict[str, Any]:
+    declared: dict[str, Any] = spec.properties  # a schema may also be true or false
+    return {
+        key: cast("dict[str, Any]", one)["default"]
+        for key, one in declared.items()
+        if isinstance(one, dict) and "default" in one
+    }
 
 
 # --- Tasks from files ---
@@ -289,10 +257,12 @@ def _short(value: Any) -> str:
 _SHORT = re.compile(
     r"\s*(?P<type>[^:=?]+?)\s*(?P<maybe>\?)?\s*(?:=\s*(?P<default>[^:]+?))?\s*:(?P<about>.*)"
 )
+_MOST = 100_000
+"""So often the line of a context may stand."""
 _TYPES = ("string", "integer", "number", "boolean")
 _KEYS = {
-    *("name", "class", "prompt", "tools", "calls", "ordered", "never", "says", "results"),
-    *("rounds", "system", "check", "context"),
+    *("name", "class", "prompt", "tools", "calls", "ordered", "never", "says", "asks"),
+    *("results", "rounds", "system", "check", "context"),
 }
 
 
@@ -354,12 +324,13 @@ def task_from(row: dict[str, Any], shared: Mapping[str, ToolSpec], source: str) 
         task = Task(
             name=name,
             kind=str(row.get("class", "own")),
-            prompt=_context(row) + str(row["prompt"]).strip(),
+            prompt=_context(row, where) + str(row["prompt"]).strip(),
             tools=tuple(shared[tool] for tool in given),
             calls=msgspec.convert(row.get("calls", []), tuple[Expected, ...]),
             ordered=row.get("ordered", False),
             never=msgspec.convert(row.get("never", []), tuple[str, ...]),
             says=msgspec.convert(row.get("says", []), tuple[str, ...]),
+            asks=msgspec.convert(row.get("asks", []), tuple[str, ...]),
             results=msgspec.convert(row.get("results", []), tuple[ToolResult, ...]),
             rounds=msgspec.convert(row.get("rounds", 1), int),
             system=str(row.get("system", "")),
@@ -372,14 +343,20 @@ def task_from(row: dict[str, Any], shared: Mapping[str, ToolSpec], source: str) 
     return task
 
 
-def _context(row: Mapping[str, Any]) -> str:
-    """Return the long text before a prompt: `{about = "…", lines = 200}` repeats its line."""
-    context = row.get("context")
-    if not isinstance(context, dict):
-        return ""
-    known = cast("dict[str, Any]", context)
-    line, times = str(known.get("line", "")), int(known.get("times", 1))
-    return "".join(f"{line.format(n=number)}\n" for number in range(1, times + 1)) + "\n"
+def _context(row: Mapping[str, Any], where: str) -> str:
+    """Return the long text before a prompt: `{line = "…{n}", times = 200}` repeats its line."""
+    match row.get("context"):
+        case None:
+            return ""
+        case {"line": str(line), "times": int(times), **rest} if not rest and 0 < times <= _MOST:
+            try:
+                return "".join(f"{line.format(n=n)}\n" for n in range(1, times + 1)) + "\n"
+            except (LookupError, ValueError, AttributeError) as error:
+                raise CallerError(
+                    f"{where}: its line is not written as {{n}}: {error!r}"
+                ) from error
+        case _:
+            raise CallerError(f"{where}: a context has a `line` and how many `times` it stands")
 
 
 def _check_predicates(task: Task, where: str) -> None:
@@ -388,18 +365,8 @@ def _check_predicates(task: Task, where: str) -> None:
         if call.name not in names:
             raise CallerError(f"{where}: the call of {call.name!r:.60} has no tool of that name")
         for key, predicate in call.where.items():
-            for kind, value in predicate.items():
-                if kind not in _PREDICATES:
-                    raise CallerError(f"{where}: {key} has no predicate {kind!r:.60}")
-                if kind == "matches":
-                    _compiled(str(value), where)
-
-
-def _compiled(text: str, where: str) -> None:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise CallerError(f"{where}: {text!r:.60} is no expression: {error}") from error
+            if fault := fault_of_predicate(predicate):
+                raise CallerError(f"{where}: {key} {fault}")
 
 
 def _table(file: Path) -> dict[str, Any]:

@@ -19,16 +19,13 @@ from callblocks.evals.task import (
     read_tasks,
 )
 from callblocks.tools.registry import Registry
+from support.skilled_model import right_answer
 
 TASKS = builtin_tasks()
 
 
 def _examples(task: Task) -> list[Made]:
     return [Made(call.name, call.example()) for call in task.calls]
-
-
-def _answer(task: Task) -> str:
-    return task.says[0] if task.says else "Well."
 
 
 def test_there_are_eighty_tasks_in_all_classes() -> None:
@@ -41,7 +38,7 @@ def test_there_are_eighty_tasks_in_all_classes() -> None:
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_the_examples_of_a_task_are_right_and_others_are_not(task: Task) -> None:
-    made, answer = _examples(task), _answer(task)
+    made, answer = _examples(task), right_answer(task)
     assert fault_of(task, made, answer) == ""
     tools = Registry.from_json(list(task.tools))
     for call in made:
@@ -57,7 +54,7 @@ def test_the_examples_of_a_task_are_right_and_others_are_not(task: Task) -> None
     ]
     for calls in wrong:
         assert calls == made or fault_of(task, calls, answer)
-    if task.says:
+    if task.says or task.asks:
         assert fault_of(task, made, "-")
 
 
@@ -85,6 +82,20 @@ def test_order_is_free_unless_the_task_says_otherwise() -> None:
         ({"contains": ["a", '"b"']}, ['x a "b"'], ["a", 3]),
         ({"matches": "^A-[0-9]+$"}, ["A-12"], ["a-12", 12]),
         ({"equals": "Ab"}, ["Ab"], ["ab", "Ab "]),
+        ({"equals": ""}, [""], ["a", None]),
+        ({"starts": "Oslo"}, ["Oslo", " oslo, Norway", "Oslo (NO)"], ["Osloer", "Lima", 3, None]),
+        ({"lines": "a\n b"}, ["a\n b", "a\r\n b\n", "\na\n b"], ["a\nb", "A\n b", "a", 1]),
+        (
+            {"fits": {"k": {"starts": "Rome"}, "n": 2, "o": {"optional": True}}},
+            [{"k": "Rome, IT", "n": 2.0}, {"k": "rome", "n": 2, "o": 1, "p": None}],
+            [{"k": "Rome"}, {"k": "Rome", "n": 2, "p": 1}, {"k": "Bari", "n": 2}, [], "x"],
+        ),
+        ({"fits": [{"between": [1, 2]}, "x"]}, [[1, "X"]], [["x", 1], [1], [1, "x", "x"], {}]),
+        (
+            {"members": [{"any": True}, {"one_of": [1]}]},
+            [[1, 2], [2, 1], ["a", 1]],
+            [[2, 3], [1], [1, 2, 3], 1],
+        ),
         ({"any": True}, [1, "x"], ["", None]),
         ({"optional": True, "one_of": [3]}, [3, None], [4]),
     ],
@@ -109,6 +120,66 @@ def test_a_default_may_be_given_and_nested_values_are_compared_whole() -> None:
     assert fault_of(task, [Made("a", {"r": [{"k": 1.0}], "n": 3, "note": None})], "") == ""
     assert fault_of(task, [Made("a", {"r": [{"k": 1}], "n": 4})], "") == "a: n was not asked for"
     assert fault_of(task, [Made("a", {"r": [{"k": 1, "l": 2}]})], "")
+
+
+def test_a_default_that_is_left_out_is_right() -> None:
+    from callblocks.core.specs import ToolSpec
+
+    unit = {"type": "string", "default": "celsius"}
+    spec = ToolSpec("a", "", {"type": "object", "properties": {"unit": unit, "any": True}})
+    for wanted in (
+        Expected("a", {"unit": "Celsius"}),
+        Expected("a", where={"unit": {"starts": "c"}}),
+    ):
+        task = Task(name="t", kind="own", prompt="p", tools=(spec,), calls=(wanted,))
+        assert (fault_of(task, [Made("a", {})], "") == "") is ("unit" in wanted.input)
+        assert fault_of(task, [Made("a", {"unit": "kelvin"})], "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("Which city do you mean?", True),
+        ("To tell you the weather I need the name of a city. ", True),
+        ("Please give me the following:\n1. City\n2. Unit", True),
+        ("I don\u2019t know your location.", True),
+        ("都市(city)はどこですか？", True),
+        ("The weather in your city is fine. Anything else?", False),
+        ("It is sunny where you are.", False),
+        ("I cannot do that.", False),
+        ("", False),
+    ],
+)
+def test_what_is_missing_has_to_be_asked_for(answer: str, is_right: bool) -> None:
+    task = next(task for task in TASKS if task.name == "weather-where")
+    assert (fault_of(task, [], answer) == "") is is_right
+
+
+@pytest.mark.parametrize(
+    ("says", "answer", "is_right"),
+    [
+        ("4", "It is 4.", True),
+        ("4", "It is 14.", False),
+        ("yes", "Yes!", True),
+        ("yes", "Yesterday it was.", False),
+        ("Paris", "In parisian style: PARIS", True),
+        ("はい", "答えははいです", True),
+    ],
+)
+def test_a_short_word_is_said_alone(says: str, answer: str, is_right: bool) -> None:
+    task = Task(name="t", kind="own", prompt="p", says=(says,))
+    assert (fault_of(task, [], answer) == "") is is_right
+
+
+def test_the_second_call_of_a_chain_holds_what_only_the_first_one_gave() -> None:
+    for task in TASKS:
+        if task.kind == "chained":
+            first, *later = task.calls
+            given = task.output_of(first.name, first.example())
+            for value in first.example().values():
+                given = given.replace(str(value), "")
+            values = [str(value) for call in later for value in call.example().values()]
+            assert any(value in given and value not in task.prompt for value in values), task.name
 
 
 def test_a_check_of_a_program_decides_alone() -> None:
@@ -156,6 +227,25 @@ def test_own_tasks_are_read_from_toml_and_markdown(tmp_path: Path) -> None:
             'calls = [{name = "t", where = {x = {like = 1}}}]',
             "no predicate 'like'",
         ),
+        *(
+            (
+                '[tools.t]\nx = "string: y"\n[[task]]\nname = "a"\nprompt = "b"\ntools = ["t"]\n'
+                f'calls = [{{name = "t", where = {{x = {{{predicate}}}}}}}]',
+                words,
+            )
+            for predicate, words in [
+                ("", "x has no predicate"),
+                ("between = 3", "no list"),
+                ("between = [1]", "two numbers"),
+                ("contains = [1]", "contains texts"),
+                ("fits = {a = {between = 1}}", "no list"),
+                ("fits = [{a = {starts = 1}}]", "no str"),
+                ("members = {a = 1}", "no list"),
+            ]
+        ),
+        ('[[task]]\nname = "a"\nprompt = "b"\ncontext = 3', "how many `times`"),
+        ('[[task]]\nname = "a"\nprompt = "b"\ncontext = {line = "x", times = 0}', "`times`"),
+        ('[[task]]\nname = "a"\nprompt = "b"\ncontext = {line = "{x}", times = 1}', "{n}"),
         (
             '[tools.t]\nx = "string: y"\n[[task]]\nname = "a"\nprompt = "b"\ntools = ["t"]\n'
             'calls = [{name = "t", where = {x = {matches = "("}}}]',
