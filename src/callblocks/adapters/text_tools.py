@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -28,7 +28,7 @@ from callblocks.dialects import dialect_of, dialects
 from callblocks.parser import Parser
 from callblocks.views.model_view.neutral import Neutral, restore_input, signed
 
-__all__ = ("Reply", "ReplyReader", "TextTools", "Thought", "Words", "read_whole")
+__all__ = ("Reply", "ReplyReader", "TextTools", "Thought", "Words", "functions_of", "read_whole")
 
 DEFAULT = "hermes"
 _CALLING = (
@@ -97,9 +97,9 @@ class TextTools:
         self._shown.append(shown)
         return shown
 
-    def reader(self) -> ReplyReader:
-        """Return a reader of one reply."""
-        return ReplyReader(self)
+    def reader(self, *, thoughts: bool = True) -> ReplyReader:
+        """Return a reader of one reply; without `thoughts` they stay prose, between their tags."""
+        return ReplyReader(self, thoughts=thoughts)
 
     @property
     def has_signs(self) -> bool:
@@ -110,8 +110,10 @@ class TextTools:
 class ReplyReader:
     """Reads a reply as it comes; `close` gives what was still open."""
 
-    def __init__(self, tools: TextTools) -> None:
+    def __init__(self, tools: TextTools, *, thoughts: bool = True) -> None:
         self._restores = tools.has_signs
+        self._tells_thoughts = thoughts
+        self._in_thought = False
         known = [one for one in dialects.values() if one.in_auto and one.rules]
         names = dict.fromkeys((tools.dialect.name, *(one.name for one in known)))
         self._parser: Parser | None = None
@@ -128,21 +130,32 @@ class ReplyReader:
 
     def close(self) -> list[Reply]:
         """Read the end."""
-        return [] if self._parser is None else self._read(self._parser.close())
+        found = [] if self._parser is None else self._read(self._parser.close())
+        return [*found, *self._leave_thought()]
 
     def _read(self, events: Iterable[Event]) -> list[Reply]:
         found: list[Reply] = []
         for event in events:
             match event:
                 case Text(text=text) | Malformed(text=text):
-                    found += [Words(text)] if text else []
+                    found += [*self._leave_thought(), Words(text)] if text else []
                 case Reasoning(text=text):
-                    found += [Thought(text)] if text else []
+                    found += self._thought(text) if text else []
                 case CallReady(call=call):
-                    found.append(self._call(call))
+                    found += [*self._leave_thought(), self._call(call)]
                 case _:
                     pass
         return found
+
+    def _thought(self, text: str) -> list[Reply]:
+        if self._tells_thoughts:
+            return [Thought(text)]
+        begins, self._in_thought = not self._in_thought, True
+        return [Words(_THOUGHTS[0][0] + text if begins else text)]
+
+    def _leave_thought(self) -> list[Reply]:
+        left, self._in_thought = self._in_thought, False
+        return [Words(_THOUGHTS[0][1])] if left else []
 
     def _call(self, call: Call) -> Call:
         # Ids of a text are unique in it; a framework wants them unique in all of a talk.
@@ -150,10 +163,23 @@ class ReplyReader:
         return msgspec.structs.replace(call, id=f"call_{secrets.token_hex(8)}", input=given)
 
 
-def read_whole(tools: TextTools, text: str) -> tuple[str, str, list[Call]]:
+def functions_of(tools: Iterable[Any]) -> list[Any]:
+    """Return the tools of a request that a model calls by their name; not a server's own search."""
+    return [one for one in tools if _kind(one) == "function"]
+
+
+def _kind(tool: object) -> object:
+    if isinstance(tool, dict):
+        return cast("dict[str, object]", tool).get("type")
+    return getattr(tool, "type", None)
+
+
+def read_whole(
+    tools: TextTools, text: str, *, thoughts: bool = True
+) -> tuple[str, str, list[Call]]:
     """Return the prose, the thoughts and the calls of a whole reply."""
-    reader = tools.reader()
+    reader = tools.reader(thoughts=thoughts)
     found = [*reader.feed(text), *reader.close()]
     prose = "".join(one.text for one in found if isinstance(one, Words))
-    thoughts = "".join(one.text for one in found if isinstance(one, Thought))
-    return prose.strip(), thoughts.strip(), [one for one in found if isinstance(one, Call)]
+    thought = "".join(one.text for one in found if isinstance(one, Thought))
+    return prose.strip(), thought.strip(), [one for one in found if isinstance(one, Call)]

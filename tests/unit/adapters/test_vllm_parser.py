@@ -21,12 +21,13 @@ CALL = 'I look. <tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\
 REQUEST = SimpleNamespace(tools=[TOOL])
 
 _ABSTRACT = "vllm.entrypoints.openai.tool_parsers.abstract_tool_parser"
-# Where the classes were, and what the constructor took: 0.10, 0.15 and 0.20.
+# Where the classes were, and what the constructor took.
 VERSIONS = {
-    "0.10": (_ABSTRACT, "vllm.entrypoints.openai.protocol", False),
-    "0.15": ("vllm.tool_parsers", "vllm.entrypoints.openai.protocol", False),
-    "0.20": ("vllm.tool_parsers", "vllm.entrypoints.openai.engine.protocol", True),
+    "0.12": (_ABSTRACT, "vllm.entrypoints.openai.protocol", False),
+    "0.19": ("vllm.tool_parsers", "vllm.entrypoints.openai.engine.protocol", False),
+    "0.33": ("vllm.tool_parsers", "vllm.entrypoints.generate.base.protocol", True),
 }
+TOKENIZER = SimpleNamespace(eos_token_id=2)
 
 
 class Named(SimpleNamespace):
@@ -41,9 +42,12 @@ def manager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         def __init__(self, tokenizer: Any) -> None:
             self.model_tokenizer = tokenizer
 
-    class New:
+        def adjust_request(self, request: Any) -> Any:
+            return request
+
+    class New(Old):
         def __init__(self, tokenizer: Any, tools: Any = None) -> None:
-            self.model_tokenizer = tokenizer
+            super().__init__(tokenizer)
 
     class Manager:
         known: ClassVar[dict[str, Any]] = {}
@@ -85,20 +89,62 @@ def test_a_whole_reply_has_its_calls(manager: Any) -> None:
     assert parser.extract_tool_calls("Only words.", REQUEST).content == "Only words."
 
 
-def test_a_stream_has_words_and_then_the_call(manager: Any) -> None:
-    parser = parser_class("hermes")(None)
-    text, deltas = "", []
-    for char in CALL:
+def streamed(parser: Any, text: str, *, last: int = 2) -> tuple[str, list[Any]]:
+    """Return the words and calls of a stream; `last` is its last token."""
+    before, deltas = "", []
+    for at, char in enumerate(text):
+        ids = [last if at == len(text) - 1 else 7]
         deltas.append(
-            parser.extract_tool_calls_streaming(text, text + char, char, [], [], [], REQUEST)
+            parser.extract_tool_calls_streaming(before, before + char, char, [], [], ids, REQUEST)
         )
-        text += char
+        before += char
+    if parser.engine_based_streaming:
+        deltas.append(parser.finish_streaming())
     known = [one for one in deltas if one is not None]
     words = "".join(getattr(one, "content", "") or "" for one in known)
-    calls = [call for one in known for call in getattr(one, "tool_calls", ())]
-    assert words.strip() == "I look."
-    assert [call.function.arguments for call in calls] == ['{"city":"Oslo"}']
-    assert calls[0].index == 0
+    return words, [call for one in known for call in getattr(one, "tool_calls", ())]
+
+
+def test_a_stream_has_words_and_then_the_call(manager: Any) -> None:
+    parser = parser_class("hermes")(TOKENIZER)
+    for _ in range(2):  # one parser may read several streams
+        words, calls = streamed(parser, CALL)
+        assert words.strip() == "I look."
+        assert [call.function.arguments for call in calls] == ['{"city":"Oslo"}']
+        assert calls[0].index == 0
+
+
+@pytest.mark.parametrize("last", [2, 7])
+def test_a_call_that_the_end_of_a_stream_ends_is_read(manager: Any, last: int) -> None:
+    # By the token that ends a reply, or where vLLM asks what is left.
+    call = '{"name": "weather", "parameters": {"city": "Oslo"}}'
+    words, calls = streamed(parser_class("llama3_json")(TOKENIZER), call, last=last)
+    assert (words, len(calls)) == ("", 1)
+
+
+def test_thoughts_stay_in_the_text_where_nobody_else_reads_them(manager: Any) -> None:
+    text = f"<think>Rain?</think>{CALL}"
+    words, calls = streamed(parser_class("hermes")(TOKENIZER), text)
+    assert (words.strip(), len(calls)) == ("<think>Rain?</think>I look.", 1)
+    assert (
+        parser_class("hermes")(TOKENIZER).extract_tool_calls(text, REQUEST).content == words.strip()
+    )
+
+
+def test_markers_that_are_special_tokens_are_asked_for(manager: Any) -> None:
+    for tools, choice, skips in (
+        ([TOOL], "auto", False),
+        ([TOOL], "none", True),
+        (None, None, True),
+    ):
+        asked = SimpleNamespace(tools=tools, tool_choice=choice, skip_special_tokens=True)
+        assert parser_class("hermes")(None).adjust_request(asked).skip_special_tokens is skips
+
+
+def test_tools_that_the_server_runs_are_no_names_to_call(manager: Any) -> None:
+    parser = parser_class("hermes")(None)
+    found = parser.extract_tool_calls(CALL, SimpleNamespace(tools=[TOOL, {"type": "web_search"}]))
+    assert len(found.tool_calls) == 1
 
 
 def test_without_vllm_it_says_so() -> None:
