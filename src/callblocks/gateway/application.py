@@ -24,6 +24,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
+from math import ceil
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -439,7 +440,7 @@ class GatewayApp:
         wire = self._wire_of(connection)
         headers: list[tuple[bytes, bytes]] = []
         if fault.retry_after is not None:
-            headers.append((b"retry-after", str(max(1, round(fault.retry_after + 0.5))).encode()))
+            headers.append((b"retry-after", str(max(1, ceil(fault.retry_after))).encode()))
         if fault.status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         self._operation.metrics.answered(wire.name, "", fault.status)

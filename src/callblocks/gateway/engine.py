@@ -189,7 +189,10 @@ class _Exchange:
 
     def _finished(self, reader: ModelReply) -> Finished:
         usage = Usage(
-            sum(one.tokens_in for one in self._usages), sum(one.tokens_out for one in self._usages)
+            sum(one.tokens_in for one in self._usages),
+            sum(one.tokens_out for one in self._usages),
+            sum(one.tokens_cached for one in self._usages),
+            sum(one.tokens_reasoning for one in self._usages),
         )
         return Finished(
             reader.reason(self._sender),

@@ -104,6 +104,8 @@ class Sender:
     def __init__(self) -> None:
         self.calls = 0
         self.prose = False
+        # The texts that were sent, so that another attempt does not say them again.
+        self.said: list[str] = []
         self.open: _Sent | None = None
         self.remarks: list[Remark] = []
         self.fingerprints: set[str] = set()
@@ -244,6 +246,7 @@ class ModelReply:
         self._late: list[tuple[Call, str]] = []
         self._raw = _RawText()
         self._sent_before = sender.calls
+        self._said_before = "".join(sender.said).strip()
         self._unfinished = sender.open
         self._stopped = ""
         self.stop_text = ""
@@ -340,6 +343,7 @@ class ModelReply:
             self._held.append(event)
         else:
             self._sender.prose = self._sender.prose or bool(text.strip())
+            self._sender.said.append(text)
             yield event
 
     def _release(self) -> Iterator[ReplyEvent]:
@@ -348,13 +352,19 @@ class ModelReply:
         Where prose was sent by an earlier attempt, or may not stand before a call, it is given as a
         thought.
         """
-        held, self._held = self._held, []
-        text = "".join(event.text for event in held)
+        text = self._taken()
         if not text.strip():
             return
         is_thought = self._sender.prose or self._prose_is_thought
         yield Reasoning(text, _EMPTY) if is_thought else Text(text, _EMPTY)
         self._sender.prose = True
+
+    def _taken(self) -> str:
+        """Return the prose that waited, without what an earlier attempt began with, too."""
+        text, before = "".join(event.text for event in self._held), self._said_before
+        self._held.clear()
+        begins_alike = bool(before) and text.lstrip().startswith(before)
+        return text.lstrip()[len(before) :] if begins_alike else text
 
     def _think(self, text: str) -> Iterator[ReplyEvent]:
         if self._sender.open is not None:
@@ -687,8 +697,7 @@ class ModelReply:
         """Yield what waited, in its order: the reply stands as it is."""
         if not self._sender.calls and (why := self._json_fault()):
             self._sender.remark("answer-not-json", why)
-        held, self._held = self._held, []
-        text = "".join(event.text for event in held)
+        text = self._taken()
         if self._request.json_format is not None and (value := json_answer(text)):
             text = value[1]
         if text and self._sender.open is None:

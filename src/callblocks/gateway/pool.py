@@ -41,6 +41,9 @@ _LOG = logging.getLogger("callblocks.gateway")
 # them.
 _SKIPPED = 2.0
 _LONGEST = 60.0
+# Seconds that a busy server may have a request wait here. Clients wait longer by themselves: they
+# get `retry-after`, which they could not in a stream that was kept alive meanwhile.
+_WAITS = 1.0
 _HASH = float(2**64)
 
 
@@ -81,8 +84,8 @@ class Connection:
                 if self._model is None:
                     # In a thread: a server may have to be asked for its models.
                     overrides = Overrides()
-                    if self._tries and is_endpoint(self.entry.address):
-                        overrides = Overrides(tries=self._tries)
+                    if is_endpoint(self.entry.address):
+                        overrides = Overrides(tries=self._tries, wait_seconds=_WAITS)
                     named = await asyncio.to_thread(
                         open_entry, self.entry, "", self._where, overrides
                     )

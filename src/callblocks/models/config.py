@@ -149,13 +149,15 @@ NO_CONFIG = Config()
 class Overrides(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a command about how a model is asked; they override the file.
 
-    `tries` is how often a request without an answer is sent in all.
+    `tries` is how often a request without an answer is sent in all, and `wait_seconds` how long a
+    server may have it wait in between.
     """
 
     mode: CallMode | None = None
     temperature: float | None = None
     max_tokens: int | None = None
     tries: int | None = None
+    wait_seconds: float | None = None
 
     @property
     def named(self) -> str:
@@ -394,6 +396,8 @@ def _open(spec: str, settings: EndpointSettings, overrides: Overrides) -> Model:
         settings = msgspec.structs.replace(settings, mode=overrides.mode)
     if overrides.tries is not None:
         settings = msgspec.structs.replace(settings, tries=overrides.tries)
+    if overrides.wait_seconds is not None:
+        settings = msgspec.structs.replace(settings, wait_seconds=overrides.wait_seconds)
     return open_model(spec, _with(settings, overrides.temperature, overrides.max_tokens, spec))
 
 

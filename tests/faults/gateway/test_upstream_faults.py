@@ -68,11 +68,14 @@ def test_a_fault_before_the_first_event_has_its_status(
 def test_a_busy_upstream_says_when_to_come_again(
     server: ModelServer, gateway: RunningGateway
 ) -> None:
+    # Its clients wait themselves: nothing is asked twice here, and a stream has not begun.
     busy = (error_of(b"slow down"),)
-    server.answer(*busy, status=429, kind=JSON, headers={"retry-after": "30"})
-    got = gateway.ask()
-    assert got.status_code == 429
-    assert got.headers["retry-after"] == "30"
+    for after, streams in (("30", False), ("7", True)):
+        server.answer(*busy, status=429, kind=JSON, headers={"retry-after": after})
+        got = gateway.ask(stream=streams)
+        assert got.status_code == 429
+        assert got.headers["retry-after"] == after
+    assert len(server.requests) == 2
 
 
 def test_a_line_without_end_does_not_fill_the_memory(

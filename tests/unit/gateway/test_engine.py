@@ -216,6 +216,13 @@ def test_an_unknown_tool_is_asked_again_and_else_text() -> None:
     assert "fly" in said(events)
 
 
+def test_what_each_attempt_begins_with_is_said_once() -> None:
+    wrong = f"I look. {hermes('fly', to='Oslo')}"
+    assert said(run(Told(wrong, wrong, wrong), asked())).count("I look.") == 1
+    events = run(Told(wrong, f"I look. {hermes('get_weather', city='Oslo')}"), asked())
+    assert (said(events).strip(), thought(events)) == ("I look.", "")
+
+
 def test_a_demanded_call_is_asked_for_until_it_comes() -> None:
     model = Told("No.", "I would rather not.", "Well. " + hermes("get_weather", city="Oslo"))
     events = run(model, asked(choice=ToolChoice("required")))

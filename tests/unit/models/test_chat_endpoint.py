@@ -239,7 +239,10 @@ def test_other_choices_than_the_first_are_passed_over() -> None:
 
 
 def test_empty_and_unknown_events_are_passed_over() -> None:
-    strange = (b": OK\n\n", event({}), event({"choices": None}), event({"prompt_progress": {}}))
+    strange = (
+        *(b": OK\n\n", b"data: null\n\n", event({}), event({"prompt_progress": {}})),
+        *(event({"choices": choices}) for choices in (None, [None], [{"delta": None}])),
+    )
     assert spoken(reply_to(*strange, *chat_events("yes"))) == "yes"
 
 
@@ -248,6 +251,12 @@ def test_the_last_count_of_tokens_is_the_one() -> None:
     chunks = [event({**chat_chunk({"content": "a"}), "usage": count}) for count in counts]
     pieces = reply_to(*chunks, event(chat_chunk({}, "stop")), DONE)
     assert [piece for piece in pieces if isinstance(piece, Usage)] == [Usage(5, 2)]
+
+
+@pytest.mark.parametrize("count", ["7", [], True, {"prompt_tokens": "7"}, {"prompt_tokens": None}])
+def test_a_count_of_an_unknown_shape_does_not_cost_the_reply(count: Any) -> None:
+    end = {**chat_chunk({}, "stop"), "usage": count}
+    assert spoken(reply_to(*chat_events("yes", end=False), event(end), DONE)) == "yes"
 
 
 @pytest.mark.parametrize("end", [(event(chat_chunk({}, "stop")),), (DONE,)])

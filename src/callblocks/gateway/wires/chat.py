@@ -24,32 +24,26 @@ from typing import Any, cast
 from callblocks.core.blocks import Part, TextPart
 from callblocks.core.calls import Call
 from callblocks.core.events import CallInput, CallReady, CallStarted, Reasoning, Text
-from callblocks.core.specs import ToolSpec
 from callblocks.core.text import brief
 from callblocks.gateway.exchange import (
-    ANY_TOOL,
-    Demand,
     Finished,
     FinishReason,
     GatewayFault,
     GatewayRequest,
-    JsonFormat,
     ReplyEvent,
     ReplyHead,
     ToolChoice,
 )
+from callblocks.gateway.wires.openai_tools import OpenAITools, json_format
 from callblocks.gateway.wires.parts import (
     Fields,
     as_fields,
-    choice_of,
-    free_text_spec,
     link_results,
     media_of,
     media_of_base64,
     read_input,
     request_fields,
     text_parts,
-    tool_spec,
 )
 from callblocks.gateway.wires.reply_items import (
     CallItem,
@@ -93,12 +87,10 @@ class ChatWire:
     def read(self, body: Any, headers: Mapping[str, str]) -> GatewayRequest:
         fields = request_fields(body)
         _refuse_choices(fields)
-        tools = _Tools()
-        tools.read(fields)
+        tools = _tools(fields)
         messages = link_results(_messages(fields, tools.free_text))
         if not messages:
             raise fields.fault("messages", "expected at least one message")
-        form, passed = _format(fields)
         stream = fields.object("stream_options")
         return GatewayRequest(
             wire=self.name,
@@ -110,11 +102,11 @@ class ChatWire:
             left_out=tuple(tools.left_out),
             choice=_choice(fields, tools),
             parallel=fields.flag("parallel_tool_calls", True),
-            json_format=form,
-            max_tokens=fields.count("max_completion_tokens") or fields.count("max_tokens"),
+            json_format=json_format(fields.object("response_format")),
+            max_tokens=_max_tokens(fields),
             temperature=fields.number("temperature"),
             stop=fields.stops("stop"),
-            fields=passed | _passed_on(fields),
+            fields=_foreign_format(fields) | _passed_on(fields),
             streams=fields.flag("stream"),
             conversation=_conversation(fields, headers),
             options={"include_usage": bool(stream and stream.flag("include_usage"))},
@@ -243,6 +235,13 @@ def _refuse_choices(fields: Fields) -> None:
         raise fields.fault("n", "only one choice can be made; leave n out", "unsupported_value")
 
 
+def _max_tokens(fields: Fields) -> int | None:
+    # Clients of LM Studio and llama.cpp send -1 where there is no limit.
+    names = ("max_completion_tokens", "max_tokens")
+    given = (name for name in names if fields.get(name) not in (None, -1))
+    return next(map(fields.count, given), None)
+
+
 def _passed_on(fields: Fields) -> dict[str, Any]:
     return {
         name: value for name, value in fields.raw.items() if name not in _OWN and value is not None
@@ -256,108 +255,25 @@ def _conversation(fields: Fields, headers: Mapping[str, str]) -> str:
     return next((headers[name] for name in _CONVERSATION_HEADERS if headers.get(name)), "")
 
 
-class _Tools:
-    """The tools of a request, by name."""
-
-    def __init__(self) -> None:
-        self.specs: dict[str, ToolSpec] = {}
-        self.free_text: set[str] = set()
-        self.strict: set[str] = set()
-        self.left_out: list[str] = []
-
-    def read(self, fields: Fields) -> None:
-        for tool in fields.objects("tools"):
-            self._read_tool(tool, "")
-        for function in fields.objects("functions"):
-            self._function(function, "")
-
-    def _read_tool(self, tool: Fields, prefix: str) -> None:
-        kind = tool.text("type", "function")
-        match kind:
-            case "function":
-                self._function(tool.object("function") or tool, prefix)
-            case "custom":
-                self._custom(tool.object("custom") or tool, prefix)
-            case "namespace":
-                inner = tool.object("namespace") or tool
-                name = inner.needed_text("name")
-                for one in inner.objects("tools"):
-                    self._read_tool(one, f"{name}.")
-            case _:
-                name = tool.get("name") or tool.get("server_label")
-                self.left_out.append(f"{kind} {name}" if isinstance(name, str) else kind)
-
-    def _function(self, fields: Fields, prefix: str) -> None:
-        name = prefix + fields.needed_text("name")
-        schema, path = fields.get("parameters"), fields.where("parameters")
-        self._add(tool_spec(name, fields.text("description"), schema, path))
-        if fields.flag("strict"):
-            self.strict.add(name)
-
-    def _custom(self, fields: Fields, prefix: str) -> None:
-        name = prefix + fields.needed_text("name")
-        self._add(free_text_spec(name, fields.text("description"), fields.get("format")))
-        self.free_text.add(name)
-
-    def _add(self, spec: ToolSpec) -> None:
-        # A later tool of the same name takes the place of the earlier one, whole.
-        self.free_text.discard(spec.name)
-        self.strict.discard(spec.name)
-        self.specs[spec.name] = spec
+def _tools(fields: Fields) -> OpenAITools:
+    tools = OpenAITools()
+    for tool in fields.objects("tools"):
+        tools.read(tool)
+    for function in fields.objects("functions"):
+        tools.read_function(function)
+    return tools
 
 
-def _choice(fields: Fields, tools: _Tools) -> ToolChoice:
+def _choice(fields: Fields, tools: OpenAITools) -> ToolChoice:
     name = "tool_choice" if fields.get("tool_choice") is not None else "function_call"
-    value = fields.get(name)
-    if value is None:
-        return ANY_TOOL
-    demand, names = _demand(fields, name)
-    specs = list(tools.specs.values())
-    return choice_of(demand, names, specs, tools.left_out, name)
+    return tools.choice(fields, name)
 
 
-def _demand(fields: Fields, name: str) -> tuple[Demand, list[str]]:
-    value = fields.get(name)
-    if isinstance(value, str):
-        if value in ("auto", "none", "required"):
-            return value, []
-        if value == "any":
-            return "required", []
-        raise fields.fault(name, f"expected auto, none, required or a tool, not {brief(value, 40)}")
-    choice = as_fields(value, fields.where(name))
-    if choice.text("type") != "allowed_tools":
-        return "required", [_tool_name(choice)]
-    allowed = choice.object("allowed_tools") or choice
-    mode = allowed.text("mode", "auto")
-    if mode not in ("auto", "required"):
-        raise allowed.fault("mode", "expected auto or required")
-    names = [_tool_name(tool) for tool in allowed.objects("tools")]
-    return mode, names
-
-
-def _tool_name(choice: Fields) -> str:
-    inner = choice.object("function") or choice.object("custom") or choice
-    return inner.needed_text("name")
-
-
-def _format(fields: Fields) -> tuple[JsonFormat | None, dict[str, Any]]:
-    """Return the form of the answer; one that only the model's server may know is passed on."""
+def _foreign_format(fields: Fields) -> dict[str, Any]:
+    """Return a form of the answer that only the model's server may know, to be passed on."""
     form = fields.object("response_format")
-    if form is None:
-        return None, {}
-    match form.text("type", "text"):
-        case "text":
-            return None, {}
-        case "json_object":
-            schema = form.object("schema")
-            return JsonFormat(schema.raw if schema else None), {}
-        case "json_schema":
-            inner = form.object("json_schema") or form
-            schema = inner.object("schema")
-            name, strict = inner.text("name"), inner.flag("strict")
-            return JsonFormat(schema.raw if schema else None, name, strict), {}
-        case _:
-            return None, {"response_format": form.raw}
+    known = ("text", "json_object", "json_schema")
+    return {"response_format": form.raw} if form and form.text("type", "text") not in known else {}
 
 
 # --- Messages ---
@@ -486,9 +402,14 @@ def _whole_call(item: CallItem, request: GatewayRequest) -> dict[str, Any]:
     return {"id": item.id, "type": "function", "function": function}
 
 
-def _usage(usage: Usage) -> dict[str, int]:
-    return {
+def _usage(usage: Usage) -> dict[str, Any]:
+    made: dict[str, Any] = {
         "prompt_tokens": usage.tokens_in,
         "completion_tokens": usage.tokens_out,
         "total_tokens": usage.tokens_in + usage.tokens_out,
     }
+    if usage.tokens_cached:
+        made["prompt_tokens_details"] = {"cached_tokens": usage.tokens_cached}
+    if usage.tokens_reasoning:
+        made["completion_tokens_details"] = {"reasoning_tokens": usage.tokens_reasoning}
+    return made

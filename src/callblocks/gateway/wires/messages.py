@@ -270,10 +270,11 @@ def _ending(finished: Finished, reason: FinishReason) -> dict[str, Any]:
 
 
 def _usage(usage: Usage) -> dict[str, int]:
+    # Here the tokens from a cache are apart from the others.
     return {
-        "input_tokens": usage.tokens_in,
+        "input_tokens": max(usage.tokens_in - usage.tokens_cached, 0),
         "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": 0,
+        "cache_read_input_tokens": usage.tokens_cached,
         "output_tokens": usage.tokens_out,
     }
 

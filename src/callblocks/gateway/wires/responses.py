@@ -25,31 +25,25 @@ from typing import Any, cast
 from callblocks.core.blocks import Part, TextPart
 from callblocks.core.calls import Call
 from callblocks.core.json_values import json_text
-from callblocks.core.specs import ToolSpec
 from callblocks.core.text import brief
 from callblocks.gateway.exchange import (
-    ANY_TOOL,
-    Demand,
     Finished,
     GatewayFault,
     GatewayRequest,
     JsonFormat,
     ReplyEvent,
     ReplyHead,
-    ToolChoice,
 )
+from callblocks.gateway.wires.openai_tools import OpenAITools, json_format
 from callblocks.gateway.wires.parts import (
     Fields,
     as_fields,
-    choice_of,
-    free_text_spec,
     link_results,
     media_of,
     media_of_base64,
     read_input,
     request_fields,
     text_parts,
-    tool_spec,
 )
 from callblocks.gateway.wires.reply_items import openai_error
 from callblocks.gateway.wires.responses_writer import ItemStore, ResponsesWriter
@@ -60,6 +54,7 @@ __all__ = ("ResponsesWire",)
 # What servers of models understand; everything else is for OpenAI's own service.
 _PASSED = ("top_p", "top_logprobs", "seed", "frequency_penalty", "presence_penalty", "top_k")
 _CONVERSATION_HEADERS = ("session-id", "session_id", "conversation_id", "x-session-id")
+_FORMATS = ("text", "json_object", "json_schema")
 _NOT_KEPT = ("previous_response_id", "conversation")
 
 
@@ -75,7 +70,7 @@ class ResponsesWire:
     def read(self, body: Any, headers: Mapping[str, str]) -> GatewayRequest:
         fields = request_fields(body)
         _refuse_state(fields)
-        tools = _Tools()
+        tools = OpenAITools()
         for tool in fields.objects("tools"):
             tools.read(tool)
         history = _History(tools, self._store)
@@ -95,7 +90,7 @@ class ResponsesWire:
             free_text=frozenset(tools.free_text),
             strict=frozenset(tools.strict),
             left_out=tuple(dict.fromkeys(tools.left_out)),
-            choice=_choice(fields, tools),
+            choice=tools.choice(fields, "tool_choice"),
             parallel=fields.flag("parallel_tool_calls", True),
             json_format=_format(fields),
             max_tokens=fields.count("max_output_tokens"),
@@ -162,108 +157,9 @@ def _conversation(fields: Fields, headers: Mapping[str, str]) -> str:
 def _format(fields: Fields) -> JsonFormat | None:
     text = fields.object("text")
     form = text.object("format") if text else None
-    if form is None:
-        return None
-    match form.text("type", "text"):
-        case "text":
-            return None
-        case "json_object":
-            return JsonFormat()
-        case "json_schema":
-            schema = form.object("schema")
-            raw = schema.raw if schema else None
-            return JsonFormat(raw, form.text("name"), form.flag("strict"))
-        case kind:
-            message = f"expected text, json_object or json_schema, not {brief(kind, 40)}"
-            raise form.fault("type", message)
-
-
-def _choice(fields: Fields, tools: _Tools) -> ToolChoice:
-    value = fields.get("tool_choice")
-    if value is None:
-        return ANY_TOOL
-    demand, names = _demand(fields, value, tools)
-    return choice_of(demand, names, list(tools.specs.values()), tools.left_out)
-
-
-def _demand(fields: Fields, value: Any, tools: _Tools) -> tuple[Demand, list[str]]:
-    if isinstance(value, str):
-        if value in ("auto", "none", "required"):
-            return value, []
-        message = f"expected auto, none, required or a tool, not {brief(value, 40)}"
-        raise fields.fault("tool_choice", message)
-    choice = as_fields(value, fields.where("tool_choice"))
-    match choice.text("type"):
-        case "function" | "custom":
-            return "required", [tools.flat_name(choice)]
-        case "allowed_tools":
-            mode = choice.text("mode", "auto")
-            if mode not in ("auto", "required"):
-                raise choice.fault("mode", "expected auto or required")
-            named = [tool for tool in choice.objects("tools") if tool.get("name")]
-            return mode, [tools.flat_name(tool) for tool in named]
-        case kind:
-            # The demand for a tool of a kind that the gateway cannot give.
-            tools.left_out.append(kind or "tool")
-            return "auto", []
-
-
-class _Tools:
-    """The tools of a request, by the name under which the model knows them."""
-
-    def __init__(self) -> None:
-        self.specs: dict[str, ToolSpec] = {}
-        self.free_text: set[str] = set()
-        self.strict: set[str] = set()
-        self.left_out: list[str] = []
-        # The namespace and the inner name of each tool that has a namespace.
-        self.namespaces: dict[str, tuple[str, str]] = {}
-
-    def read(self, tool: Fields, namespace: str = "") -> None:
-        kind = tool.text("type", "function")
-        match kind:
-            case "function":
-                name = self._name(tool, namespace)
-                schema, path = tool.get("parameters"), tool.where("parameters")
-                self.specs[name] = tool_spec(name, tool.text("description"), schema, path)
-                if tool.flag("strict"):
-                    self.strict.add(name)
-            case "custom":
-                name = self._name(tool, namespace)
-                form = tool.get("format")
-                self.specs[name] = free_text_spec(name, tool.text("description"), form)
-                self.free_text.add(name)
-            case "namespace":
-                for inner in tool.objects("tools"):
-                    self.read(inner, tool.needed_text("name"))
-            case _:
-                name = tool.get("name") or tool.get("server_label")
-                self.left_out.append(f"{kind} {name}" if isinstance(name, str) else kind)
-
-    def flat_name(self, call: Fields) -> str:
-        """Return the model's name of a tool that a call or a choice names."""
-        name = call.needed_text("name")
-        flat = _flat(call.text("namespace"), name)
-        # Clients may also name a namespace for tools that were given without one (`functions`).
-        return name if flat not in self.specs and name in self.specs else flat
-
-    def _name(self, tool: Fields, namespace: str) -> str:
-        inner = tool.needed_text("name")
-        name = _flat(namespace, inner)
-        # A later tool of the same name takes the place of the earlier one, whole.
-        self.free_text.discard(name)
-        self.strict.discard(name)
-        self.namespaces.pop(name, None)
-        if namespace:
-            self.namespaces[name] = (namespace, inner)
-        return name
-
-
-def _flat(namespace: str, name: str) -> str:
-    # Codex names the namespaces of MCP servers `mcp__server__`.
-    if not namespace:
-        return name
-    return f"{namespace}{name}" if namespace.endswith("__") else f"{namespace}.{name}"
+    if form is not None and form.text("type", "text") not in _FORMATS:
+        raise form.fault("type", f"expected {', '.join(_FORMATS)}")
+    return json_format(form)
 
 
 # --- Items of the input ---
@@ -276,7 +172,7 @@ class _History:
     `_reasoning` are the message that is open.
     """
 
-    def __init__(self, tools: _Tools, store: ItemStore) -> None:
+    def __init__(self, tools: OpenAITools, store: ItemStore) -> None:
         self._tools = tools
         self._store = store
         self._messages: list[Message] = []

@@ -332,8 +332,8 @@ def _failure_code(fault: GatewayFault, code: str | None) -> str:
 def _usage(usage: Usage) -> dict[str, Any]:
     return {
         "input_tokens": usage.tokens_in,
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "input_tokens_details": {"cached_tokens": usage.tokens_cached, "cache_write_tokens": 0},
         "output_tokens": usage.tokens_out,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": usage.tokens_reasoning},
         "total_tokens": usage.tokens_in + usage.tokens_out,
     }

@@ -28,7 +28,7 @@ _HEADER_VALUE = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
 _KEY = re.compile(r"[!-~]*")
 _OURS = ("messages", "model", "prompt")
 _POSITIVE = (
-    *("connect_seconds", "first_seconds", "stall_seconds", "retry_seconds"),
+    *("connect_seconds", "first_seconds", "stall_seconds", "retry_seconds", "wait_seconds"),
     *("tries", "line_limit", "reply_limit"),
 )
 
@@ -53,8 +53,9 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Times are in seconds: to connect, to the first byte of the reply, and between two pieces of it.
     A request that got no answer, or "too busy", is tried `tries` times in all, `retry_seconds`
-    apart, unless the server says how long to wait. `line_limit` is in bytes, of a line and of an
-    event; `reply_limit` in characters of text.
+    apart, unless the server says how long to wait: up to `wait_seconds`, else the fault is raised
+    at once. `line_limit` is in bytes, of a line and of an event; `reply_limit` in characters of
+    text.
     """
 
     base_url: str = ""
@@ -73,6 +74,7 @@ class EndpointSettings(msgspec.Struct, frozen=True, kw_only=True):
     first_seconds: float = 120.0
     stall_seconds: float = 60.0
     retry_seconds: float = 0.5
+    wait_seconds: float = 10.0
     tries: int = 2
     line_limit: int = 16 << 20
     reply_limit: int = 16 << 20

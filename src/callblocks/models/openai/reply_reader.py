@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -35,7 +36,6 @@ __all__ = (
     "NativeCall",
     "ReplyReader",
     "Speech",
-    "Tokens",
     "WireChoice",
     "read_chunk",
 )
@@ -88,38 +88,34 @@ class WireChoice(msgspec.Struct, frozen=True):
     token_ids: Any = None
 
 
-class Tokens(msgspec.Struct, frozen=True):
-    """The cost of a reply."""
-
-    prompt_tokens: int | float | None = None
-    completion_tokens: int | float | None = None
-    prompt_tokens_details: Any = None
-    completion_tokens_details: Any = None
-
-
 class Chunk(msgspec.Struct, frozen=True):
     """One event of a stream, or a whole reply."""
 
-    choices: list[WireChoice] | None = None
-    usage: Tokens | None = None
+    choices: list[WireChoice | None] | None = None
+    # A count of an unknown shape must not cost the reply.
+    usage: Any = None
     error: Any = None
     object: str | None = None
     message: Any = None
     code: Any = None
 
 
-_DECODER = msgspec.json.Decoder(Chunk)
+# An event may be `null`, too: some servers keep a connection alive by it.
+_DECODER = msgspec.json.Decoder(Chunk | None)
+
+
+_EMPTY = Chunk()
 
 
 # A second try without lone surrogates: decoding strictly first keeps the common case fast.
 def read_chunk(text: str) -> Chunk:
     """Parse a chunk; raise `ValueError` with the place of the fault."""
     try:
-        return _DECODER.decode(text)
+        return _DECODER.decode(text) or _EMPTY
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        return _DECODER.decode(_whole_characters(text))
+        return _DECODER.decode(_whole_characters(text)) or _EMPTY
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 
@@ -248,7 +244,7 @@ class ReplyReader:
         self._faults = faults
         self._limit = limit
         self._length = 0
-        self._usage: Tokens | None = None
+        self._usage: dict[str, Any] | None = None
         self._reason = ""
         self._slots = CallSlots()
         self._calls = 0
@@ -261,8 +257,10 @@ class ReplyReader:
 
     def feed(self, chunk: Chunk) -> Iterator[Piece]:
         """Yield the pieces in one chunk; raise `ModelError` where the server reports an error."""
-        self._usage = chunk.usage or self._usage
-        for choice in chunk.choices or ():
+        usage: Any = chunk.usage
+        if isinstance(usage, dict):
+            self._usage = cast("dict[str, Any]", usage)
+        for choice in filter(None, chunk.choices or ()):
             if not choice.index:
                 yield from self._counted(self._choice(choice))
         if chunk.error or chunk.object == "error":
@@ -346,19 +344,20 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(cast("dict[str, Any]", part).get("text"))
 
 
-def _usage(tokens: Tokens) -> Usage:
-    counts = (
-        tokens.prompt_tokens,
-        tokens.completion_tokens,
-        _detail(tokens.prompt_tokens_details, "cached_tokens"),
-        _detail(tokens.completion_tokens_details, "reasoning_tokens"),
+def _usage(tokens: dict[str, Any]) -> Usage:
+    return Usage(
+        _count_of(tokens, "prompt_tokens"),
+        _count_of(tokens, "completion_tokens"),
+        _count_of(tokens.get("prompt_tokens_details"), "cached_tokens"),
+        _count_of(tokens.get("completion_tokens_details"), "reasoning_tokens"),
     )
-    return Usage(*(max(int(count or 0), 0) for count in counts))
 
 
-def _detail(details: Any, name: str) -> float:
-    count = cast("dict[str, Any]", details).get(name) if isinstance(details, dict) else None
-    return count if isinstance(count, int | float) else 0
+def _count_of(counts: Any, name: str) -> int:
+    count: Any = cast("dict[str, Any]", counts).get(name) if isinstance(counts, dict) else None
+    if not isinstance(count, int | float) or not math.isfinite(count):
+        return 0
+    return max(int(count), 0)
 
 
 # --- Tokens that a model chose, as servers give them ---

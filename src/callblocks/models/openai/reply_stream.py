@@ -182,12 +182,10 @@ def _too_long(server: str, limit: int) -> ModelError:
 #
 #     Retry-After: 2                                2 s
 #     Retry-After: Thu, 01 Jan 2026 00:00:00 GMT    until then
-#     Retry-After: 3600                             not at all: nobody waits that long
+#     Retry-After: 3600                             not at all: that is above `wait_seconds`
 #
 # Only faults before the first byte of a reply get here (see `http_stream`), so a retry can repeat
 # nothing that a person saw or a tool did.
-
-_LONGEST = 10.0
 
 
 def may_pass(error: ModelError) -> bool:
@@ -196,7 +194,7 @@ def may_pass(error: ModelError) -> bool:
 
 
 # The server's own word has precedence over our default: it knows when its limit resets.
-def wait_before(header: str | None, default: float) -> float | None:
+def wait_before(header: str | None, default: float, longest: float) -> float | None:
     """Return the seconds to wait by a `Retry-After` header; `None` if that is too long."""
     if header is None:
         return default
@@ -204,7 +202,7 @@ def wait_before(header: str | None, default: float) -> float | None:
         seconds = _seconds(header)
     except (ValueError, OverflowError):
         return default
-    return max(seconds, 0.0) if seconds <= _LONGEST else None
+    return max(seconds, 0.0) if seconds <= longest else None
 
 
 def _with_wait(error: ModelError, header: str | None) -> ModelError:
@@ -316,7 +314,7 @@ class HttpStream:
                 if reply.status == 200:
                     return reply
                 header = reply.headers.get("retry-after")
-                wait = wait_before(header, wait)
+                wait = wait_before(header, wait, self.settings.wait_seconds)
                 raise _with_wait(await self._refusal(reply), header)
             except ModelError as error:
                 if not left or wait is None or not may_pass(error):

@@ -291,6 +291,9 @@ def test_functions_of_the_old_form_are_tools() -> None:
         ("auto", ToolChoice()),
         ("none", ToolChoice("none")),
         ("required", ToolChoice("required")),
+        ("any", ToolChoice("required")),
+        ({"type": "any"}, ToolChoice("required")),
+        ({"type": "auto"}, ToolChoice()),
         ({"type": "function", "function": {"name": "search"}}, ToolChoice("required", ("search",))),
         (
             {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [SEARCH]}},
@@ -300,6 +303,8 @@ def test_functions_of_the_old_form_are_tools() -> None:
 )
 def test_the_choice_of_a_chat_is_read(choice: Any, expected: ToolChoice) -> None:
     assert chat(tools=[SEARCH], tool_choice=choice).choice == expected
+    # Proxies pass the forms of one of OpenAI's APIs to the other.
+    assert responses(tools=[SEARCH], tool_choice=choice).choice == expected
 
 
 def test_a_demand_for_a_tool_that_is_left_out_is_none() -> None:
@@ -345,6 +350,7 @@ def test_limits_of_a_chat_are_read() -> None:
     read = chat(max_tokens=5, max_completion_tokens=7, stop="END", temperature=1, n=1)
     assert (read.max_tokens, read.stop, read.temperature) == (7, ("END",), 1.0)
     assert not chat(parallel_tool_calls=False).parallel
+    assert chat(max_tokens=-1).max_tokens is None
 
 
 # --- Responses ---

@@ -164,6 +164,18 @@ def test_remarks_are_written_only_where_they_are_asked_for() -> None:
         assert b'"callblocks"' not in streamed(wire, request(), said)
 
 
+def test_tokens_of_a_cache_and_of_reasoning_are_passed_on() -> None:
+    said = events(TWO, Finished("calls", Usage(9, 5, 4, 2)), [5])
+    chat = CHAT.whole(request(), HEAD, said)["usage"]
+    assert chat["prompt_tokens_details"] == {"cached_tokens": 4}
+    assert chat["completion_tokens_details"] == {"reasoning_tokens": 2}
+    response = RESPONSES.whole(request("responses"), HEAD, said)["usage"]
+    assert response["input_tokens_details"]["cached_tokens"] == 4
+    assert response["output_tokens_details"] == {"reasoning_tokens": 2}
+    message = ANTHROPIC.whole(request("messages"), HEAD, said)["usage"]
+    assert (message["input_tokens"], message["cache_read_input_tokens"]) == (5, 4)
+
+
 def test_a_reply_with_calls_never_ends_with_stop() -> None:
     said = events([Called("call_1", "search", {})], Finished("stop"), [9])
     assert _chat_final(streamed(CHAT, request(), said)).choices[0].finish_reason == "tool_calls"
