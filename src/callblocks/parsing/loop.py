@@ -245,11 +245,16 @@ class Engine(ParseState):
     def _run(self) -> Reading[None]:
         if self._opened:
             yield from self._opened.go_on(self)
+        has_cr, scan = False, self.scan
         while True:
             openers = self._inside if self.fence else self._outside
-            if (yield from self.stream(openers.markers, Text)) is None:
+            markers = openers.with_crlf if has_cr else openers.markers
+            if (yield from self.stream(markers, Text)) is None:
                 return
-            yield from self._open(openers)
+            if not has_cr and scan.text[scan.pos] == "\r":
+                has_cr = True
+            else:
+                yield from self._open(openers)
 
     def _open(self, openers: Openers) -> Reading[None]:
         # Ask the readers that own an opener at this offset, in order, until one accepts. `start`,

@@ -33,6 +33,7 @@ from typing import NamedTuple, TypeAlias
 
 __all__ = (
     "TEXT_START",
+    "Beginnings",
     "Markers",
     "Shape",
     "Spellings",
@@ -61,6 +62,8 @@ INDENT = " {0,3}"
 # The number of markers that a message names; `3 others` stands for the rest.
 _NAMED_AT_MOST = 4
 _LETTER = re.compile(r"\\?(\W|(?<!\\)\w)|\[(\w)\w\]", re.DOTALL)
+# A class of two to four plain characters, once or more often.
+_CLASS = re.compile(r"\[([^\w\\^\]\s-]{2,4})\](?:\{1,[0-9]\})?")
 # An atom for the start of a marker that counts only in the first line of the text.
 TEXT_START = "(?<!\n)"
 
@@ -132,12 +135,12 @@ class Markers:
     @cached_property
     def _letters(self) -> set[str]:
         """The letters with which the markers begin, up to the first atom that is none."""
-        return set(map(_letters_of, _with_newlines(self.shapes)))
+        return set(chain.from_iterable(map(_letters_of, _with_newlines(self.shapes))))
 
     @cached_property
     def _line_letters(self) -> set[str]:
         """The same of the markers that begin a line, without the newline."""
-        return set(map(_letters_of, self._of_lines))
+        return set(chain.from_iterable(map(_letters_of, self._of_lines)))
 
     @cached_property
     def growing(self) -> re.Pattern[str]:
@@ -173,6 +176,60 @@ class Markers:
         """The atoms of the markers that begin a line, without the newline."""
         shapes = (shape for shape in self.shapes if shape.at_line_start)
         return list(_with_newlines(shape._replace(at_line_start=False) for shape in shapes))
+
+    def search_at_end(self, text: str, at: int) -> re.Match[str] | None:
+        """Return the first marker in a text that is over, from a position on."""
+        return self.final.search(text, at)
+
+
+class Beginnings(Markers):
+    """A filter for a large set of markers: it finds beginnings, and whoever asks looks closer.
+
+    The pattern of all openers has 40,000 characters and takes longer to compile than most texts to
+    read. Three things make it small:
+
+        cut        a row ends after a few atoms (`_beginning`), fewer where a line begins, because
+                   that pattern is tried only at the start of a text
+        LF only    unless `crlf`; a CR is found instead, and the caller goes on with the set
+                   that knows CRLF
+        short end  when the text is over, only the few characters that were held back remain:
+                   markers that are longer are left out
+    """
+
+    def __init__(self, *markers: str | Shape, crlf: bool = False) -> None:
+        super().__init__(*markers)
+        self._crlf = crlf
+        self._endings: dict[int, re.Pattern[str]] = {}
+
+    @cached_property
+    def growing(self) -> re.Pattern[str]:
+        rows = (_beginning(row, _MOST) for row in self._rows(self.shapes))
+        return _compiled(dict.fromkeys(rows), growing=True)
+
+    @cached_property
+    def final(self) -> re.Pattern[str]:
+        return _compiled(self._rows(self.shapes), growing=False)
+
+    @cached_property
+    def fresh(self) -> re.Pattern[str] | None:
+        rows = dict.fromkeys(_up_to_letter(row, 1) for row in self._of_lines)
+        return _compiled(rows, growing=True) if rows else None
+
+    def search_at_end(self, text: str, at: int) -> re.Match[str] | None:
+        size = len(text) - at
+        if size > _SHORT_END:
+            return self.final.search(text, at)
+        pattern = self._endings.get(size)
+        if pattern is None:
+            rows = (row for row in self._rows(self.shapes) if _least_size(row) <= size)
+            pattern = self._endings[size] = _compiled(rows, growing=False)
+        return pattern.search(text, at)
+
+    def _rows(self, shapes: Iterable[Shape]) -> Iterable[tuple[str, ...]]:
+        if self._crlf:
+            return _with_newlines(shapes)
+        rows = (row for row in _with_newlines(shapes) if row[0] != r"\r")
+        return chain(rows, ((r"\r",),))
 
 
 class _Ahead(str):
@@ -221,6 +278,35 @@ def _with_newlines(shapes: Iterable[Shape]) -> Iterator[tuple[str, ...]]:
         yield (first, *others)
 
 
+# The atoms of a marker that a filter looks for, and the longest end that has patterns of its own.
+_MOST = 4
+_SHORT_END = 8
+
+
+def _beginning(row: tuple[str, ...], most: int) -> tuple[str, ...]:
+    """Return the first atoms of a row, at least `most`, up to one that is a letter.
+
+    A row may end only with an atom of a fixed length, and a letter is one. Two kinds of rows stay
+    whole, because text is full of what would remain of them: rows that begin with a word, and
+    brackets with a lookahead.
+    """
+    letters = (atom[-1] for atom in row[:most] if _is_letter(atom) and not atom.isspace())
+    if isinstance(row[-1], _Ahead) or all(map(str.isalnum, letters)):
+        return row
+    return _up_to_letter(row, most)
+
+
+def _up_to_letter(row: tuple[str, ...], least: int) -> tuple[str, ...]:
+    """Return at least so many atoms of a row, up to one that is a letter."""
+    ends = (at for at, atom in enumerate(row, 1) if at >= least and _is_letter(atom))
+    return row[: next(ends, len(row))]
+
+
+def _least_size(row: tuple[str, ...]) -> int:
+    """Return the least number of characters that a row matches, a lookahead included."""
+    return sum(map(_needs_text, row))
+
+
 def _choice(rows: list[tuple[str, ...]], growing: bool) -> str:
     """Return a pattern for any of the rows; rows with the same first atom become one branch."""
     rests: dict[str, list[tuple[str, ...]]] = {}
@@ -258,7 +344,7 @@ def _after(rests: Sequence[tuple[str, ...]], growing: bool) -> str:
         # `\Z` must be tried before atoms that match the empty text, such as ` {0,3}`: they would
         # match at the end of the text and make a marker certain that is not. Where no rest can
         # match the empty text, `\Z` is tried last, which is faster.
-        choices.insert(all(_needs_text(rest[0]) for rest in longer), "\\Z")
+        choices.insert(all(map(_needs_text, (rest[0] for rest in longer))), "\\Z")
     return f"(?:{'|'.join([*choices, *ends])})"
 
 
@@ -276,10 +362,19 @@ def _is_letter(atom: str) -> bool:
     return bool(atom) and re.escape(atom[-1:]) == atom
 
 
-def _letters_of(row: Sequence[str]) -> str:
-    """Return the letters with which a row begins; `""` if its first atom is none."""
-    letters = (_NAMED.get(atom) or (atom[-1] if _is_letter(atom) else "") for atom in row)
-    return "".join(takewhile(bool, letters))
+def _letters_of(row: Sequence[str]) -> tuple[str, ...]:
+    """Return the letters with which a row begins; `""` if its first atom is none.
+
+    A class of a few characters behind them, such as the bars of a token, gives one text for each.
+    """
+    letters = [*takewhile(bool, map(_letter_in, row))]
+    begun, rest = "".join(letters), row[len(letters) :]
+    some = _CLASS.fullmatch(rest[0]) if rest else None
+    return tuple(begun + char for char in some[1]) if some else (begun,)
+
+
+def _letter_in(atom: str) -> str:
+    return _NAMED.get(atom) or (atom[-1] if _is_letter(atom) else "")
 
 
 def alternatives(wanted: Iterable[Markers | str]) -> str:
@@ -308,8 +403,13 @@ def _shown_atom(atom: str) -> str:
     return "" if is_empty else "…"
 
 
-@lru_cache(maxsize=1024)
 def _needs_text(atom: str) -> bool:
+    """Return whether an atom does not match the empty text; lookaheads never do."""
+    return isinstance(atom, _Ahead) or _is_no_match_for_nothing(atom)
+
+
+@lru_cache(maxsize=1024)
+def _is_no_match_for_nothing(atom: str) -> bool:
     return re.match(atom, "") is None
 
 

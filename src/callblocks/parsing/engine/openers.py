@@ -24,7 +24,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 from callblocks.parsing.engine.block import Block, Reader, Refused
 from callblocks.parsing.engine.fences import CodeFences, FencedCalls
-from callblocks.parsing.engine.markers import Markers, Shape
+from callblocks.parsing.engine.markers import Beginnings, Markers, Shape
 from callblocks.parsing.engine.parse_state import ParseState, Reading
 from callblocks.parsing.engine.quotations import DiffHunks
 from callblocks.parsing.engine.reasoning import Caller, Pairs, Thinking, ThoughtEnd
@@ -131,6 +131,8 @@ Rows: TypeAlias = list[tuple[Reader, Sequence[str | Shape]]]
 # The number of characters by which the candidates for an opener are chosen. With three, few of the
 # dozens of dialects remain whose openers begin with a newline.
 BEGINNING = 3
+# A table with more openers than so many is searched with a filter.
+_MANY = 150
 # The size at which the cache of `Openers.at` is cleared.
 _MOST_BEGINNINGS = 2000
 
@@ -177,7 +179,12 @@ class Openers:
 
     def __init__(self, readers: Rows, *, quotable: int = 0) -> None:
         """Make a table. The first `quotable` readers read calls and are not asked in quotations."""
-        self.markers = Markers(*(marker for _, openers in readers for marker in openers))
+        every = [marker for _, openers in readers for marker in openers]
+        many = len(every) > _MANY
+        # The search needs only a filter: `_open` matches the openers itself. `with_crlf` is for
+        # texts in which the search found a CR.
+        self.markers: Markers = Beginnings(*every) if many else Markers(*every)
+        self.with_crlf: Markers = Beginnings(*every, crlf=True) if many else self.markers
         self._readers = [(reader, Markers(*openers)) for reader, openers in readers]
         self._quotable = quotable
         self._found: dict[tuple[str, bool, bool], list[tuple[Reader, Markers]]] = {}

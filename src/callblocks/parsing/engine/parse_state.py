@@ -152,8 +152,10 @@ class Scanner:
         # find it. It is tried first: it begins at `pos`, before anything that a search can find.
         hit = self._match_fresh(markers) if self.fresh else None
         if hit is None:
-            pattern = markers.final if self.closed else markers.growing
-            hit = pattern.search(self.text, self.pos)
+            if self.closed:
+                hit = markers.search_at_end(self.text, self.pos)
+            else:
+                hit = markers.growing.search(self.text, self.pos)
         if hit is None:
             return len(self.text), None
         return hit.start(), hit if hit.lastindex else None
