@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from callblocks.core.blocks import text_of
 from callblocks.core.calls import Call
 from callblocks.dialects import dialects
-from callblocks.evals.run import Setup
 from callblocks.evals.task import Task
+from callblocks.evals.trials import Setup
 from callblocks.models.model import (
     NATIVE,
     NativeDelta,

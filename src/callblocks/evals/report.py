@@ -16,7 +16,7 @@ import msgspec
 
 from callblocks.core.errors import CallerError
 from callblocks.evals.interval import Share, difference, share
-from callblocks.evals.run import Header, Trial
+from callblocks.evals.trials import Header, Trial
 from callblocks.views.report import Interval, Intervals, Part, Section, Table
 from callblocks.views.rows import visible
 

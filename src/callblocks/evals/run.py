@@ -1,16 +1,12 @@
 """Run tasks in setups: each trial is a turn of a session, on a timeline of its own.
 
-States of a trial
-    right, wrong    the model was measured; only these count in shares
-    endless         its reply was cut at its largest length, or the turn at its time
-    unsayable       the dialect cannot say the tools, or a call that is asked for
-    endpoint        the server could not be reached, refused, or broke
-    fault           the check raised, or something of ours did
+A run that finds the trials of an earlier one, with its own digest, goes on with what is missing;
+trials that said nothing about the model are run again. Trials are sorted before they are counted,
+so that the order in which they ended, and how often the run was broken off, changes nothing in the
+report.
 
-Each trial is a line of `trials.jsonl` once it has ended. A run that finds that file with its own
-digest goes on with what is missing; trials of the state `endpoint` are tried again, because the
-model was never measured there. Trials are sorted before they are counted, so that the order in
-which they ended, and how often the run was broken off, changes nothing in the report.
+Where the server says that it has too much to do, half as many trials are asked at once from then
+on, and the trial is asked again after a while. Trials in a row that do not reach it end the run.
 """
 
 from __future__ import annotations
@@ -20,15 +16,16 @@ import hashlib
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
+from callblocks.core.blocks import TextPart, text_of
 from callblocks.core.calls import Call
-from callblocks.core.errors import CallblocksError, CallerError
+from callblocks.core.errors import CallblocksError, CallerError, ModelError, TimelineError
 from callblocks.core.events import (
     CallEnded,
     CallReady,
@@ -41,8 +38,18 @@ from callblocks.core.events import (
 )
 from callblocks.core.specs import ToolSpec
 from callblocks.dialects import dialects
-from callblocks.evals.task import Check, Made, Task, check_names, fault_of
-from callblocks.models.model import MODEL_CODES, NATIVE, Model, Piece, Request, Stopped
+from callblocks.evals.task import Check, Made, Task, check_names, fault_of, faulty_call
+from callblocks.evals.trials import Header, Setup, State, Trial, TrialFile, locked
+from callblocks.models.model import (
+    MODEL_CODES,
+    NATIVE,
+    Message,
+    Model,
+    Piece,
+    Request,
+    Spoken,
+    Stopped,
+)
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.session.model_choice import SessionSettings
@@ -51,96 +58,37 @@ from callblocks.session.turn_factory import RuntimeDeps
 from callblocks.timeline.recorder import Recorder
 from callblocks.toolkits.turn_files import open_recorder
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import envelope
 
-__all__ = (
-    "Conditions",
-    "Evaluation",
-    "Header",
-    "Setup",
-    "State",
-    "Trial",
-    "can_constrain",
-    "read_trials",
-)
-
-State: TypeAlias = Literal["right", "wrong", "endless", "unsayable", "endpoint", "fault"]
+__all__ = ("Conditions", "Evaluation", "can_constrain")
 
 _INVALID = ("unknown_tool", "invalid_input", "unended_call", "not_runnable")
-_ENDLESS = ("reply_cut", "time_limit")
+_STATES: dict[str, State] = {
+    "reply_cut": "endless",
+    "time_limit": "endless",
+    "model_too_long": "endless",
+    "model_context_full": "context",
+    "model_no_tools": "unsayable",
+    "reply_filtered": "endpoint",
+}
+"""What a turn that ended so says; other codes of a model are those of its endpoint."""
 _NO_REPAIR = ("duplicate-id", "positional-arguments")
 _GIVE_UP = 8
 """So many trials in a row that do not reach the server end the run."""
+_BECAUSE = "tools of an evaluation give fixed texts, and do nothing"
 _ALLOW = Policy(
     (
-        Rule(decide="allow", tool=("*",), because="tools of an evaluation give fixed texts"),
-        Rule(decide="allow", tool=("*",), tainted=True),
+        # What a tool gave taints the turn, and the next call of a chain has to run all the same.
+        Rule(decide="allow", tool=("*",), tainted=True, because=_BECAUSE),
+        Rule(decide="allow", tool=("*",), because=_BECAUSE),
     ),
     name="evaluation",
 )
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-
-
-class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """How the model is asked: in a dialect, held to its grammar or not, or natively."""
-
-    dialect: str = ""
-    grammar: bool = False
-    native: bool = False
-
-    @property
-    def name(self) -> str:
-        """Return the name in reports."""
-        if self.native:
-            return NATIVE
-        return f"{self.dialect} + grammar" if self.grammar else self.dialect
-
-
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One task in one setup, once. Times are in seconds, `first_call` to the first call's end."""
-
-    setup: str
-    task: str
-    kind: str
-    repeat: int
-    seed: int
-    state: State
-    why: str = ""
-    made: tuple[Made, ...] = ()
-    broken: int = 0
-    """Blocks that were begun and are no calls."""
-    repairs: int = 0
-    foreign: int = 0
-    """Calls in another dialect than that of the setup."""
-    tokens_in: int = 0
-    tokens_out: int = 0
-    first_call: float | None = None
-    seconds: float = 0.0
-    timeline: str = ""
-
-    @property
-    def is_measured(self) -> bool:
-        """Return whether the trial says something about the model."""
-        return self.state in ("right", "wrong")
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        """Return what no two trials of a run share."""
-        return self.setup, self.task, self.repeat
-
-
-class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of the trials: what was run. `prompts` are the system prompts, by setup."""
-
-    version: int = 1
-    digest: str
-    model: str
-    setups: tuple[Setup, ...]
-    tasks: tuple[tuple[str, str], ...]
-    """Each task with its class."""
-    repeats: int
-    max_tokens: int
-    temperature: float | None
-    prompts: dict[str, str] = {}
+_PROBE = "zqx-7731"
+"""What no model says unless a grammar holds it to that."""
+_PATIENCE = 6
+"""So often a trial is asked again of a server that has too much to do."""
 
 
 OpenModel: TypeAlias = Callable[[Setup], Model]
@@ -151,7 +99,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """How often each task is run, how many at once, and what a trial may take.
 
     `max_tokens` are those of one reply, `seconds` those of a trial. A `temperature` of `None` is
-    the model's own.
+    the model's own. A server that has too much to do is asked again after `busy_seconds`, and each
+    time after twice as many.
     """
 
     repeats: int = 1
@@ -159,6 +108,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 1024
     seconds: float = 180.0
     temperature: float | None = None
+    busy_seconds: float = 2.0
 
 
 class Evaluation:
@@ -202,56 +152,81 @@ class Evaluation:
 
         `restore` is told each trial of an earlier run that counts, `tell` each new one.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
         self._unreached = 0
-        path, models = self._folder / "trials.jsonl", _Models(self._open)
-        header = self._header((await models.of(self._setups[0])).name)
-        known = {} if fresh else self._known(path, header)
+        models = _Models(self._open)
+        try:
+            with locked(self._folder):
+                header = self._header((await models.of(self._setups[0])).name)
+                kept = TrialFile(self._folder, header, fresh=fresh)
+                try:
+                    return await self._go_on(models, kept, tell, restore)
+                finally:
+                    kept.close()
+        finally:
+            await models.close()
+
+    async def _go_on(
+        self, models: _Models, kept: TrialFile, tell: Told | None, restore: Told | None
+    ) -> list[Trial]:
+        known = kept.known
         if restore is not None:
             for trial in known.values():
                 restore(trial)
-        todo = [
-            (task, setup, repeat)
-            for repeat in range(self._own.repeats)
-            for task in self._tasks
-            for setup in self._setups
-            if (setup.name, task.name, repeat) not in known
-        ]
-        try:
-            with path.open("wb") as file:
-                _write(file, header)
-                for trial in known.values():
-                    _write(file, trial)
-                await self._run(todo, models, known, file, tell)
-        finally:
-            await models.close()
-        return [known[key] for key in sorted(known)]
-
-    async def _run(
-        self,
-        todo: Sequence[tuple[Task, Setup, int]],
-        models: _Models,
-        known: dict[tuple[str, str, int], Trial],
-        file: IO[bytes],
-        tell: Told | None,
-    ) -> None:
-        waiting = iter(todo)
+        waiting = iter(
+            [
+                (task, setup, repeat)
+                for repeat in range(self._own.repeats)
+                for task in self._tasks
+                for setup in self._setups
+                if (setup.name, task.name, repeat) not in known
+            ]
+        )
+        room = _Room(self._own.jobs)
 
         async def work() -> None:
             for task, setup, repeat in waiting:
                 if self._unreached >= _GIVE_UP:
                     return
-                trial = await self._trial(task, setup, repeat, await models.of(setup))
+                trial = await self._patient_trial(task, setup, repeat, models, kept, room)
                 lost = trial.state == "endpoint"
                 self._unreached = self._unreached + 1 if lost else 0
+                kept.write(trial)
                 known[trial.key] = trial
-                _write(file, trial)
                 if tell is not None:
                     tell(trial)
 
-        await asyncio.gather(*(work() for _ in range(self._own.jobs)))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._own.jobs):
+                    group.create_task(work())
+        except ExceptionGroup as broken:  # what one worker met ends the others
+            raise broken.exceptions[0] from None
+        return [known[key] for key in sorted(known)]
 
-    async def _trial(self, task: Task, setup: Setup, repeat: int, model: Model) -> Trial:
+    async def _patient_trial(
+        self,
+        task: Task,
+        setup: Setup,
+        repeat: int,
+        models: _Models,
+        kept: TrialFile,
+        room: _Room,
+    ) -> Trial:
+        """Run a trial, again and again while the server has too much to do."""
+        wait = self._own.busy_seconds
+        for left in reversed(range(_PATIENCE)):
+            async with room.place():
+                trial = await self._trial(task, setup, repeat, models, kept)
+            if not left or trial.state != "endpoint" or not trial.why.startswith("model_busy"):
+                return trial
+            await room.narrow()
+            await asyncio.sleep(wait)
+            wait *= 2
+        raise AssertionError("the last try returns")
+
+    async def _trial(
+        self, task: Task, setup: Setup, repeat: int, models: _Models, kept: TrialFile
+    ) -> Trial:
         """Run one task; whatever goes wrong is the state of the trial."""
         seed = int.from_bytes(hashlib.sha256(f"{task.name} {repeat}".encode()).digest()[:4]) >> 1
         trial = Trial(
@@ -262,14 +237,18 @@ class Evaluation:
             seed=seed,
             state="fault",
         )
-        tools = Registry.from_json(list(task.tools), run=task.output_of)
-        if why := _unsayable(task, setup):
-            return msgspec.structs.replace(trial, state="unsayable", why=why)
         try:
-            return await self._turn(
-                task, setup, trial, _Watched(model, seed, self._own.temperature), tools
-            )
-        except Exception as error:  # a task's check may do anything
+            model = await models.of(setup)
+            if why := _unsayable(task, setup) or await models.fault_of_grammar(setup):
+                return msgspec.structs.replace(trial, state="unsayable", why=why)
+            watched = _Watched(model, seed, self._own.temperature)
+            tools = Registry.from_json(list(task.tools), run=_runner(task))
+            ended = await self._turn(task, setup, trial, watched, tools)
+            digest = kept.keep_prompt(watched.system, watched.tools)
+            return msgspec.structs.replace(ended, prompt=digest)
+        except (OSError, TimelineError):  # the disk: no further trial could be kept either
+            raise
+        except Exception as error:  # a schema that is none, a bug: this trial's alone
             return msgspec.structs.replace(trial, why=f"{type(error).__name__}: {error}"[:300])
 
     async def _turn(
@@ -296,13 +275,14 @@ class Evaluation:
                 desk=RuntimeDeps(only=tuple(tools.names) or ("none",)),
             )
             ended = await session.run(task.prompt, tell=log.take)
-            name = recorder.timeline.name
-        trial = log.fill(trial, ended, setup, tools, name)
-        if ended.code in MODEL_CODES:
-            return msgspec.structs.replace(trial, state="endpoint", why=_why(ended))
-        if ended.code in _ENDLESS or model.was_cut:
-            return msgspec.structs.replace(trial, state="endless", why=_why(ended) or "cut")
-        return _judged(trial, task, log, self._checks.get(task.check))
+            trial = log.fill(trial, ended, setup, tools, recorder.timeline.name)
+            state = _state_of(ended, model)
+            if state is not None:
+                trial = msgspec.structs.replace(trial, state=state, why=_why(ended) or "cut")
+            else:
+                trial = _judged(trial, task, log, self._checks.get(task.check))
+            block = _block_of(log.faulty_id(trial, task), recorder)
+            return msgspec.structs.replace(trial, block=block)
 
     @contextmanager
     def _recorder(self, trial: Trial) -> Generator[Recorder]:
@@ -334,18 +314,6 @@ class Evaluation:
             prompts={setup.name: _system(self._tasks[0], setup) for setup in self._setups},
         )
 
-    def _known(self, path: Path, header: Header) -> dict[tuple[str, str, int], Trial]:
-        """Return the trials of an earlier run that count; another evaluation's are refused."""
-        if not path.exists():
-            return {}
-        found, trials = read_trials(path)
-        if found.digest != header.digest:
-            raise CallerError(
-                f"{path} holds another evaluation (model, tasks, setups or repeats differ); "
-                "name another folder, or say --fresh"
-            )
-        return {trial.key: trial for trial in trials if trial.state != "endpoint"}
-
 
 def can_constrain(dialect: str) -> bool:
     """Return whether a dialect has a grammar that a model can be held to."""
@@ -356,26 +324,30 @@ def can_constrain(dialect: str) -> bool:
         return False
 
 
-def read_trials(path: str | Path) -> tuple[Header, list[Trial]]:
-    """Read the trials of a run; a last line that was broken off is left out."""
-    lines = Path(path).read_bytes().splitlines()
-    trials: list[Trial] = []
-    try:
-        header = msgspec.json.decode(lines[0], type=Header)
-        for number, line in enumerate(lines[1:], 2):
-            try:
-                trials.append(msgspec.json.decode(line, type=Trial))
-            except msgspec.DecodeError:
-                if number < len(lines):
-                    raise
-    except (msgspec.DecodeError, IndexError) as error:
-        raise CallerError(f"{path}: these are no trials: {error}") from error
-    return header, trials
+def _runner(task: Task) -> Callable[[str, dict[str, Any]], Any]:
+    return lambda name, given: envelope(task.output_of(name, given), None)
 
 
-def _write(file: IO[bytes], row: Header | Trial) -> None:
-    file.write(msgspec.json.encode(row) + b"\n")
-    file.flush()
+def _state_of(ended: TurnEnded, model: _Watched) -> State | None:
+    """Return the state of a trial that measured nothing; `None` where it measured the model."""
+    if ended.code == "time_limit" and model.is_waiting:
+        return "endpoint"  # nothing came from the server: the model did not go on and on
+    if ended.code in _STATES:
+        return _STATES[ended.code]
+    if ended.code in MODEL_CODES:
+        return "endpoint"
+    return "endless" if model.was_cut else None
+
+
+def _block_of(call_id: str, recorder: Recorder) -> int:
+    """Return the block of a call, or the last one that the model wrote."""
+    said = 0
+    for entry in recorder.timeline.entries():
+        if call_id and entry.block.call_id == call_id:
+            return entry.seq
+        if entry.block.author == "assistant":
+            said = entry.seq
+    return said
 
 
 def _why(ended: TurnEnded) -> str:
@@ -419,7 +391,11 @@ def _judged(trial: Trial, task: Task, log: _Log, check: Check | None) -> Trial:
         return msgspec.structs.replace(trial, state="wrong", why=f"no call: {log.broken[0]}")
     if not trial.made and not answer.strip():
         return msgspec.structs.replace(trial, state="wrong", why="it said nothing")
-    why = fault_of(task, trial.made, answer, check)
+    try:
+        why = fault_of(task, trial.made, answer, check)
+    except (Exception, SystemExit) as error:  # a function of the user, which may do anything
+        why = f"the check raised {type(error).__name__}: {error}"[:300]
+        return msgspec.structs.replace(trial, state="fault", why=why)
     return msgspec.structs.replace(trial, state="wrong" if why else "right", why=why)
 
 
@@ -456,6 +432,11 @@ class _Log:
         """Return all that the model said beside its calls."""
         return "".join(self._said)
 
+    def faulty_id(self, trial: Trial, task: Task) -> str:
+        """Return the call that was wrong; "" where the fault is in none of them."""
+        at = faulty_call(task, trial.made)
+        return "" if at is None else list(self._calls)[at]
+
     def fill(
         self, trial: Trial, ended: TurnEnded, setup: Setup, tools: Registry, timeline: str
     ) -> Trial:
@@ -483,11 +464,13 @@ class _Log:
 
 
 class _Watched:
-    """A model with a seed for each request; it notes whether a reply was cut."""
+    """A model with a seed for each request; it notes what it was told, and what it broke off."""
 
     def __init__(self, model: Model, seed: int, temperature: float | None) -> None:
         self._model, self._seed, self._temperature = model, seed, temperature
-        self.was_cut = False
+        self.was_cut = self.is_waiting = False
+        self.system = ""
+        self.tools: list[dict[str, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
@@ -504,8 +487,13 @@ class _Watched:
         given = msgspec.structs.replace(request, extra={"seed": self._seed, **request.extra})
         if self._temperature is not None:
             given = msgspec.structs.replace(given, temperature=self._temperature)
+        told = (one for one in request.messages if one.role == "system")
+        self.system = "\n\n".join(text_of(list(one.parts)) for one in told)
+        self.tools = [msgspec.to_builtins(tool) for tool in request.tools]
+        self.is_waiting = True
         async with aclosing(self._model.reply(given)) as pieces:
             async for piece in pieces:
+                self.is_waiting = False
                 if isinstance(piece, Stopped) and piece.reason == "length":
                     self.was_cut = True
                 yield piece
@@ -514,13 +502,38 @@ class _Watched:
         """Do nothing: the model serves other trials."""
 
 
+class _Room:
+    """How many trials are asked at once: fewer, once the server has too much to do."""
+
+    def __init__(self, jobs: int) -> None:
+        self._limit, self._used = jobs, 0
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def place(self) -> AsyncGenerator[None]:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._used < self._limit)
+            self._used += 1
+        try:
+            yield
+        finally:
+            self._used -= 1
+            async with self._changed:
+                self._changed.notify()
+
+    async def narrow(self) -> None:
+        """Halve the room, down to one place."""
+        self._limit = max(1, min(self._limit, self._used + 1) // 2)
+
+
 class _Models:
     """The models that are open, one for native calls and one for text."""
 
     def __init__(self, open_model: OpenModel) -> None:
         self._open = open_model
         self._known: dict[bool, Model] = {}
-        self._opening = asyncio.Lock()
+        self._opening, self._probing = asyncio.Lock(), asyncio.Lock()
+        self._fault_of_grammar: str | None = None
 
     async def of(self, setup: Setup) -> Model:
         async with self._opening:
@@ -533,9 +546,42 @@ class _Models:
                 self._known[setup.native] = model
             return self._known[setup.native]
 
+    async def fault_of_grammar(self, setup: Setup) -> str:
+        """Return why a server cannot hold a model to a grammar; "" where it can, or was not asked.
+
+        A server that takes a grammar and does not obey it would be measured as if it had none. So
+        it is asked once, with a grammar of one word that nobody says.
+        """
+        if not setup.grammar:
+            return ""
+        async with self._probing:
+            if self._fault_of_grammar is None:
+                self._fault_of_grammar = await _probed(await self.of(setup))
+            return self._fault_of_grammar
+
     async def close(self) -> None:
         for model in _unique(self._known.values()):
             await model.close()
+
+
+async def _probed(model: Model) -> str:
+    if getattr(model, "find_grammar_form", None) is None:
+        return ""  # in this process: it obeys
+    request = Request(
+        messages=(Message("user", (TextPart("Say hello."),)),),
+        prompt="Say hello.",
+        max_tokens=24,
+        grammar=f'root ::= "{_PROBE}"',
+    )
+    said = ""
+    try:
+        async with aclosing(model.reply(request)) as pieces:
+            async for piece in pieces:
+                said += piece.text if isinstance(piece, Spoken) else ""
+    except ModelError:
+        return ""  # the trials will say why
+    held = said.strip()
+    return "" if held and _PROBE.startswith(held) else "the server does not obey a grammar"
 
 
 def _unique(models: Iterable[Model]) -> list[Model]:

@@ -42,6 +42,7 @@ __all__ = (
     "ToolResult",
     "builtin_tasks",
     "fault_of",
+    "faulty_call",
     "read_tasks",
     "task_from",
 )
@@ -135,8 +136,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def fault_of(task: Task, made: Sequence[Made], answer: str, check: Check | None = None) -> str:
     """Return why calls and answer are not right, in words; "" where they are."""
     if check is not None:
-        found = check(made, answer)
-        return ("" if found else "the check says no") if isinstance(found, bool) else found
+        return _fault_by(check, made, answer)
     refused = [f"{call.name} was called" for call in made if call.name in task.never]
     refused += [f"{call.name} could not run" for call in made if not call.valid]
     if refused:
@@ -146,6 +146,15 @@ def fault_of(task: Task, made: Sequence[Made], answer: str, check: Check | None 
     if fault := _unmatched(task, made):
         return fault
     return _fault_of_answer(task, answer)
+
+
+def _fault_by(check: Check, made: Sequence[Made], answer: str) -> str:
+    found: Any = check(made, answer)
+    if isinstance(found, bool):
+        return "" if found else "the check says no"
+    if not isinstance(found, str):
+        raise TypeError(f"it returned {type(found).__name__}, and neither a truth value nor a text")
+    return found
 
 
 def _fault_of_answer(task: Task, answer: str) -> str:
@@ -225,6 +234,16 @@ def _against(want: Expected, wanted: Mapping[str, Any], call: Made, task: Task) 
         if not known and (key not in defaults or not same(value, defaults[key])):
             return f"{call.name}: {key} was not asked for"
     return ""
+
+
+def faulty_call(task: Task, made: Sequence[Made]) -> int | None:
+    """Return which call is wrong by itself: refused, not to be run, or none of those expected."""
+    for at, call in enumerate(made):
+        if call.name in task.never or not call.valid:
+            return at
+        if all(_misfit(want, call, task) for want in task.calls):
+            return at
+    return None
 
 
 def _defaults(spec: ToolSpec) -> dict[str, Any]:

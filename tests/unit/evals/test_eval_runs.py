@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 
+from callblocks.core.blocks import text_of
 from callblocks.core.errors import CallerError, ModelError
 from callblocks.core.specs import ToolSpec
 from callblocks.evals.report import (
@@ -22,8 +26,9 @@ from callblocks.evals.report import (
     report_sections,
     winner,
 )
-from callblocks.evals.run import Conditions, Evaluation, Setup, Trial, read_trials
-from callblocks.evals.task import Expected, Task, builtin_tasks
+from callblocks.evals.run import Conditions, Evaluation
+from callblocks.evals.task import Check, Expected, Task, builtin_tasks
+from callblocks.evals.trials import Setup, Trial, TrialFile, locked, read_trials
 from callblocks.models.model import Model, Piece, Request, Spoken, Stopped
 from callblocks.timeline.timeline import TIMELINES, Timeline
 from callblocks.views.report import Table
@@ -99,6 +104,34 @@ def test_each_trial_has_a_timeline_that_shows_it(tmp_path: Path) -> None:
     assert any(task.prompt in (text or "") for text in texts)
 
 
+class Listening(SkilledModel):
+    """A model that is right, and keeps what it is shown."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        super().__init__(tasks, {"hermes": 1.0})
+        self.shown: list[str] = []
+
+    async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        self.shown += [text_of(list(message.parts)) for message in request.messages]
+        async for piece in super().reply(request):
+            yield piece
+
+
+def test_each_call_of_a_chain_runs_and_its_result_is_shown_as_it_is(tmp_path: Path) -> None:
+    tasks = [task for task in builtin_tasks() if task.kind in ("chained", "injection")]
+    model = Listening(tasks)
+    trials = asyncio.run(Evaluation(tasks, [HERMES], lambda _: model, tmp_path).run())
+    assert {trial.state for trial in trials} == {"right"}
+    shown = "\n".join(model.shown)
+    for task in tasks:
+        assert task.output_of(task.calls[0].name, task.calls[0].example()).split("\n")[0] in shown
+    assert r"\n" not in shown
+    assert "did not run" not in shown
+    for trial in trials:
+        with Timeline.open(tmp_path / "state" / TIMELINES, trial.timeline) as timeline:
+            assert not any("notice" in entry.block.type for entry in timeline.entries())
+
+
 # --- Broken off, and gone on with ---
 
 
@@ -168,6 +201,62 @@ def test_a_folder_of_another_evaluation_is_refused(tmp_path: Path) -> None:
         evaluate(tmp_path, {}, [HERMES], TASKS[:2])
 
 
+def test_a_folder_has_one_run_at_a_time(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(CallerError, match="another evaluation is at work"):
+        evaluate(tmp_path, {}, [HERMES], TASKS[:1])
+    evaluate(tmp_path, {}, [HERMES], TASKS[:1])
+
+
+def test_trials_of_another_version_are_named(tmp_path: Path) -> None:
+    evaluate(tmp_path, {}, [HERMES], TASKS[:1])
+    path = tmp_path / "trials.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"version":1', b'"version":7'))
+    with pytest.raises(CallerError, match=r"another version of callblocks \(7, and not 1\)"):
+        evaluate(tmp_path, {}, [HERMES], TASKS[:1])
+
+
+def test_a_trial_that_was_run_again_counts_once(tmp_path: Path) -> None:
+    task = Task(name="t", kind="own", prompt="p", check="check")
+    broken = one_trial(tmp_path, task, Fixed("Hello."), check=lambda made, answer: 1 / 0)
+    mended = one_trial(tmp_path, task, Fixed("Hello."), check=lambda made, answer: True)
+    assert (broken.state, mended.state) == ("fault", "right")
+    assert len((tmp_path / "trials.jsonl").read_bytes().splitlines()) == 3
+    assert read_trials(tmp_path / "trials.jsonl")[1] == [mended]
+
+
+def test_a_full_disk_ends_the_run_and_what_was_kept_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Trial] = []
+    write = TrialFile.write
+
+    def fill(self: TrialFile, trial: Trial) -> None:
+        if len(written) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(trial)
+        write(self, trial)
+
+    monkeypatch.setattr(TrialFile, "write", fill)
+    with pytest.raises(OSError, match="No space left"):
+        evaluate(tmp_path, {"hermes": 1.0}, [HERMES], TASKS[:6])
+    monkeypatch.undo()
+    restored: list[Trial] = []
+    evaluation = Evaluation(
+        TASKS[:6], [HERMES], lambda _: SkilledModel(TASKS, {"hermes": 1.0}), tmp_path
+    )
+    assert len(asyncio.run(evaluation.run(restore=restored.append))) == 6
+    assert {trial.key for trial in restored} == {trial.key for trial in written}
+
+
+def test_the_prompts_of_trials_are_kept_once(tmp_path: Path) -> None:
+    evaluate(tmp_path, {"hermes": 1.0}, [HERMES], TASKS[:3], repeats=2)
+    lines = (tmp_path / "prompts.jsonl").read_bytes().splitlines()
+    kept = {row["prompt"]: row["system"] for row in map(msgspec.json.decode, lines)}
+    trials = read_trials(tmp_path / "trials.jsonl")[1]
+    assert len(kept) == len(lines) == len({trial.prompt for trial in trials}) == 3
+    assert all("<tool_call>" in kept[trial.prompt] for trial in trials)
+
+
 # --- What is not the model's fault ---
 
 TOOL = ToolSpec("go", "", {"type": "object", "properties": {"x": {"type": "string"}}})
@@ -188,11 +277,10 @@ class Fixed:
     async def close(self) -> None: ...
 
 
-def one_trial(
-    folder: Path, task: Task, model: Model, setup: Setup = HERMES, **more: object
-) -> Trial:
-    checks = {"check": more["check"]} if more else {}
-    evaluation = Evaluation([task], [setup], lambda _: model, folder, checks=checks)  # pyright: ignore[reportArgumentType]
+def one_trial(folder: Path, task: Task, model: Model, setup: Setup = HERMES, **more: Any) -> Trial:
+    checks = {"check": more["check"]} if "check" in more else {}
+    conditions = Conditions(busy_seconds=0.0, seconds=more.get("seconds", 180.0))
+    evaluation = Evaluation([task], [setup], lambda _: model, folder, conditions, checks=checks)
     (trial,) = asyncio.run(evaluation.run())
     return trial
 
@@ -205,7 +293,138 @@ def test_a_model_that_never_stops_is_endless(tmp_path: Path) -> None:
 def test_a_check_that_raises_is_a_fault_of_ours(tmp_path: Path) -> None:
     task = Task(name="t", kind="own", prompt="p", check="check")
     trial = one_trial(tmp_path, task, Fixed("Hello."), check=lambda made, answer: 1 / 0)
-    assert (trial.state, trial.why) == ("fault", "ZeroDivisionError: division by zero")
+    assert (trial.state, trial.why) == (
+        "fault",
+        "the check raised ZeroDivisionError: division by zero",
+    )
+
+
+def _leave(made: object, answer: str) -> bool:
+    sys.exit(answer)
+
+
+@pytest.mark.parametrize(
+    ("check", "why"),
+    [
+        (lambda made, answer: None, "TypeError: it returned NoneType"),
+        (lambda made, answer: made, "TypeError: it returned tuple"),
+        (_leave, "SystemExit: Hello."),
+    ],
+)
+def test_a_check_that_says_neither_right_nor_wrong_is_a_fault(
+    check: Check, why: str, tmp_path: Path
+) -> None:
+    task = Task(name="t", kind="own", prompt="p", check="check")
+    trial = one_trial(tmp_path, task, Fixed("Hello."), check=check)
+    assert trial.state == "fault"
+    assert why in trial.why
+
+
+class Failing(Fixed):
+    """A model whose server fails in some way, so many times."""
+
+    def __init__(self, code: str, times: int = 100) -> None:
+        super().__init__("Hello.")
+        self.code, self.left = code, times
+
+    async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        self.left -= 1
+        if self.left >= 0:
+            raise ModelError(self.code, "no")
+        async for piece in super().reply(request):
+            yield piece
+
+
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [
+        ("model_unreachable", "endpoint"),
+        ("model_refused", "endpoint"),
+        ("model_broken", "endpoint"),
+        ("model_busy", "endpoint"),
+        ("model_too_long", "endless"),
+        ("model_context_full", "context"),
+        ("model_no_tools", "unsayable"),
+    ],
+)
+def test_what_a_server_does_is_counted_as_such(code: str, state: str, tmp_path: Path) -> None:
+    task = Task(name="t", kind="own", prompt="p")
+    assert one_trial(tmp_path, task, Failing(code)).state == state
+
+
+def test_a_server_with_too_much_to_do_is_asked_again_by_fewer(tmp_path: Path) -> None:
+    tasks = [Task(name=f"t{number}", kind="own", prompt="p") for number in range(12)]
+    busy = Failing("model_busy", times=9)
+    conditions = Conditions(jobs=8, busy_seconds=0.0)
+    trials = asyncio.run(Evaluation(tasks, [HERMES], lambda _: busy, tmp_path, conditions).run())
+    assert {trial.state for trial in trials} == {"right"}
+
+
+class Silent(Fixed):
+    """A model whose server says nothing, or something and then nothing more."""
+
+    async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        if self._text:
+            yield Spoken(self._text)
+        await asyncio.Event().wait()
+
+
+def test_a_server_that_hangs_is_not_a_model_that_goes_on_and_on(tmp_path: Path) -> None:
+    task = Task(name="t", kind="own", prompt="p")
+    assert one_trial(tmp_path / "a", task, Silent(""), seconds=0.05).state == "endpoint"
+    assert one_trial(tmp_path / "b", task, Silent("Well,"), seconds=0.05).state == "endless"
+
+
+class Served(Fixed):
+    """A model behind a server that takes grammars; it obeys them, or does not."""
+
+    def __init__(self, *, obeys: bool) -> None:
+        super().__init__("Hello.")
+        self._obeys = obeys
+
+    async def find_grammar_form(self) -> str:
+        return "gbnf"
+
+    async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        if self._obeys and request.grammar.count("::=") == 1:
+            yield Spoken(request.grammar.split('"')[1])
+        else:
+            yield Spoken("Hello.")
+
+
+def test_a_server_that_ignores_grammars_is_found_out(tmp_path: Path) -> None:
+    task = Task(name="t", kind="own", prompt="p", tools=(TOOL,))
+    ignoring = one_trial(tmp_path / "a", task, Served(obeys=False), GRAMMAR)
+    assert (ignoring.state, ignoring.why) == ("unsayable", "the server does not obey a grammar")
+    assert one_trial(tmp_path / "b", task, Served(obeys=True), GRAMMAR).state == "right"
+    assert one_trial(tmp_path / "c", task, Served(obeys=False), FENCE).state == "right"
+
+
+def test_a_schema_that_is_none_is_the_fault_of_its_task_alone(tmp_path: Path) -> None:
+    broken = ToolSpec("go", "", {"type": "object", "properties": {"x": {"$ref": "#/nowhere"}}})
+    tasks = [
+        Task(name="a", kind="own", prompt="p", tools=(broken,), calls=(Expected("go", {"x": 1}),)),
+        Task(name="b", kind="own", prompt="p", tools=(TOOL,)),
+    ]
+    setups = [HERMES, GRAMMAR, NATIVE]
+    evaluation = Evaluation(tasks, setups, lambda _: Fixed("Hello."), tmp_path)
+    states = {trial.key[:2]: trial.state for trial in asyncio.run(evaluation.run())}
+    assert {states[setup.name, "b"] for setup in setups} == {"right"}
+    assert "right" not in {states[setup.name, "a"] for setup in setups}
+
+
+def test_the_block_of_a_trial_shows_what_was_wrong(tmp_path: Path) -> None:
+    calls = (Expected("go", {"x": "1"}),)
+    task = Task(name="t", kind="own", prompt="p", tools=(TOOL,), calls=calls)
+    text = '<tool_call>\n{"name": "go", "arguments": {"x": %s}}\n</tool_call>\n'
+    for reply, content in ((text % 1 + text % 2, '"x":2'), ("Well.", "Well.")):
+        trial = one_trial(tmp_path / content[1:2], task, Fixed(reply))
+        path = tmp_path / content[1:2] / "state" / TIMELINES
+        with Timeline.open(path, trial.timeline) as timeline:
+            (text_of_block,) = (
+                entry.block.text for entry in timeline.entries() if entry.seq == trial.block
+            )
+        assert content in (text_of_block or "")
 
 
 def test_a_check_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from callblocks.core.extras import require
 
 if TYPE_CHECKING:
     from callblocks.evals.report import Report, SetupReport
-    from callblocks.evals.run import Setup, Trial
     from callblocks.evals.task import Check, Task
+    from callblocks.evals.trials import Setup, Trial
     from callblocks.models.model import Model
     from callblocks.views.report import Section
 
@@ -189,7 +189,8 @@ def _tasks(options: Mapping[str, Any]) -> list[Task]:
 
 async def _evaluate(tasks: list[Task], options: Mapping[str, Any]) -> None:
     from callblocks.evals.report import make_report, report_sections, winner
-    from callblocks.evals.run import Conditions, Evaluation, read_trials
+    from callblocks.evals.run import Conditions, Evaluation
+    from callblocks.evals.trials import read_trials
 
     opener = _Opener(options["spec"])
     setups = await _setups(opener, options)
@@ -301,7 +302,8 @@ class _Opener:
 
 async def _setups(opener: _Opener, options: Mapping[str, Any]) -> list[Setup]:
     from callblocks.dialects import dialect_of
-    from callblocks.evals.run import Setup, can_constrain
+    from callblocks.evals.run import can_constrain
+    from callblocks.evals.trials import Setup
     from callblocks.session.model_choice import is_taught
 
     model = opener.open("text")
