@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests base dist conformance test-llm test-clients test-mcp test-adapters check format screens pictures docs site bench fuzz mutate clean
+.PHONY: help setup run test tests base dist conformance test-llm test-clients test-mcp test-adapters check format screens pictures docs playground site bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -82,6 +82,9 @@ pictures: $(READY) ## make the pictures of documents in docs/ anew, with LibreOf
 docs: $(READY) ## write the tables of docs/ anew from the code
 	@$(BIN)/python scripts/docs
 
+playground: $(RUN_READY) ## build the playground as a static site that runs the parser in the browser
+	@$(BIN)/python scripts/playground
+
 site: $(SITE_READY) ## build the site of docs/ into site/; it needs no network to be read
 	@$(BIN)/python scripts/site
 
@@ -97,7 +100,7 @@ mutate: $(READY) ## change the guards bit by bit, and see what the tests notice 
 	@PYTHONPATH=tests:src $(BIN)/python -m mutation
 
 clean: ## remove all that make made
-	@rm -rf $(VENV) tests/node/node_modules .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist site
+	@rm -rf $(VENV) tests/node/node_modules .coverage .fuzz .hypothesis .import_linter_cache .pytest_cache .ruff_cache dist site site-playground
 	@find src tests bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(RUN_READY): pyproject.toml constraints.txt scripts/setup

@@ -78,6 +78,38 @@ def test_calls_and_problems_are_marked_in_the_text(play: Page) -> None:
     expect(play.locator("#src .note").first).to_contain_text("emoji-bracket.stray-end")
 
 
+def test_a_hint_says_what_a_call_would_be_read_with_and_its_button_reads_it(play: Page) -> None:
+    _give(play, '{"name": "get_tides", "parameters": {"days": 3}}')
+    expect(play.locator("#why")).to_contain_text("no call found. A call of get_tides would be read")
+    play.get_by_role("button", name="Read as llama3_json").click()
+    expect(play.locator("#why")).to_have_text("Read as llama3_json only: 1 call.")
+    play.select_option("#dialect", "auto")
+    play.fill("#model", "llama-3.1-8b")
+    expect(play.locator("#why")).to_contain_text("asked first because the model is llama-3.1-8b")
+    play.fill("#model", "")
+    play.get_by_role("button", name="Tools").click()
+    play.fill("#declared", "[{")
+    expect(play.locator("#tools-note")).to_contain_text("This is no JSON yet")
+    play.fill("#declared", "get_tides")
+    expect(play.locator("#tools-note")).to_have_text("1 tool. Arguments are typed by it.")
+    expect(play.locator("#why")).to_contain_text("auto → llama3_json: 1 call")
+    play.fill("#declared", "")
+    play.keyboard.press("Escape")
+
+
+def test_a_call_is_arriving_ready_or_not_whole_and_never_running(play: Page) -> None:
+    play.click("#t-bl")
+    head = play.locator("call-blocks summary").last
+    expect(head).to_contain_text("save · 1 not whole")
+    head.click()
+    expect(play.locator("call-blocks .call-line").last).to_contain_text(
+        "✗ not whole: the text stops"
+    )
+    _move(play, 14)
+    expect(play.locator("call-blocks summary", has_text="ls · 1 arriving")).to_be_visible()
+    expect(play.locator("call-blocks .hourglass")).to_have_count(0)
+
+
 def test_what_has_not_arrived_is_grey_and_not_known(play: Page) -> None:
     _move(play, 5)
     expect(play.locator(SPAN.format("start"))).to_have_count(0)
@@ -118,16 +150,20 @@ def test_a_link_holds_the_text_and_the_dialect_and_is_sent_nowhere(
     text = f"{TEXT}\n{'é🛠 long ' * 2000}"
     _give(page, text)
     page.select_option("#dialect", "tool-fence")
-    page.click("#link")
-    expect(page.locator("#link")).to_have_text("Copied")
+    page.fill("#model", "qwen3-coder")
+    page.get_by_role("button", name="Share").click()
+    expect(page.locator("#share-note")).to_contain_text("the model, in a link of")
+    page.click("#copy-link")
+    expect(page.locator("#copy-link")).to_have_text("Copied")
     link = page.evaluate("() => navigator.clipboard.readText()")
-    assert "#dialect=tool-fence&text=" in link
+    assert "#dialect=tool-fence&model=qwen3-coder&text=" in link
     asked: list[str] = []
     other = watch.open()
     other.on("request", lambda request: asked.append(request.url))
     other.goto(link)
     expect(other.locator("#where")).to_contain_text(f"{len(text):,}")
     expect(other.locator("#dialect")).to_have_value("tool-fence")
+    expect(other.locator("#model")).to_have_value("qwen3-coder")
     assert all("text=" not in one.partition("#")[0] for one in asked)
 
 

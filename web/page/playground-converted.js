@@ -4,9 +4,10 @@
 
 import { h } from "../src/dom.js";
 import { visible } from "../src/safe.js";
-import { ApiError, postJson } from "./api.js";
+import { ApiError } from "./api.js";
 import { copyBy } from "./copying.js";
 import { keep, kept } from "./keep.js";
+import { readBy } from "./playground-reading.js";
 
 /** @typedef {{text: string, left_out: string[], kept_as_text: string[], needs: string[]}} Answer */
 
@@ -23,6 +24,7 @@ export class Converted {
     this._asked = "";
     /** @type {AbortController | null} */
     this._running = null;
+    /** @type {import("./playground-given.js").Source} */
     this._source = { text: "", dialect: "auto" };
     const row = h("div", { class: "composer-row" }, h("label", { class: "pick" }, "Into", this._into), this._copy);
     panel.append(h("div", { class: "stack" }, row, this._notes, this._out));
@@ -37,24 +39,22 @@ export class Converted {
 
   _choose() {
     keep("playground.into", this._into.value, "browser");
-    this.show(this._source.text, this._source.dialect);
+    this.show(this._source);
   }
 
-  /**
-   * @param {string} text
-   * @param {string} dialect
-   */
-  async show(text, dialect) {
-    this._source = { text, dialect };
+  /** @param {import("./playground-given.js").Source} source */
+  async show(source) {
+    this._source = source;
     const into = this._into.value;
-    const asked = JSON.stringify([text, dialect, into]);
+    const { in_code_fences: _, ...body } = { ...source, into };
+    const asked = JSON.stringify(body);
     if (!into || asked === this._asked) return;
     this._asked = asked;
     this._running?.abort();
     this._running = new AbortController();
     const { signal } = this._running;
     try {
-      this._draw(await postJson("/api/convert", { text, dialect, into }, { signal }));
+      this._draw(await readBy("/api/convert", body, signal));
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ApiError)) throw error;

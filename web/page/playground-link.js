@@ -1,38 +1,53 @@
 /**
- * A text and its dialect in the address of the page, so that it can be sent. The part behind `#` is
- * never sent to a server.
+ * A text, and what it is read by, in the address of the page, so that it can be sent. The part
+ * behind `#` is never sent to a server.
  *
- *     /playground#dialect=auto&text=…      the text deflated, then base64 for addresses
+ *     /playground#dialect=auto&model=qwen3-8b&tools=…&text=…      texts deflated, then base64 for addresses
  */
+
+/** @typedef {{text: string, dialect: string, model: string, tools: string}} Shared */
 
 const LONGEST = 1_000_000;
 
-/**
- * @param {string} text
- * @param {string} dialect
- */
-export async function fragmentOf(text, dialect) {
-  const bytes = await through(new Blob([text.toWellFormed()]).stream(), new CompressionStream("deflate-raw"));
-  return `#dialect=${encodeURIComponent(dialect)}&text=${base64Of(bytes)}`;
+/** @param {Shared} shared */
+export async function fragmentOf({ text, dialect, model, tools }) {
+  const parts = [`dialect=${encodeURIComponent(dialect)}`];
+  if (model) parts.push(`model=${encodeURIComponent(model)}`);
+  if (tools) parts.push(`tools=${await packed(tools)}`);
+  return `#${parts.join("&")}&text=${await packed(text)}`;
 }
 
 /**
- * The text and the dialect of a fragment; null where there is none, or none that can be read.
+ * What a fragment holds; null where there is nothing, or nothing that can be read.
  * @param {string} fragment
- * @returns {Promise<{text: string, dialect: string} | null>}
+ * @returns {Promise<Shared | null>}
  */
 export async function readFragment(fragment) {
   const given = new URLSearchParams(fragment.slice(1));
-  const packed = given.get("text");
-  if (packed === null) return null;
+  const text = given.get("text");
+  if (text === null) return null;
   try {
-    const bytes = bytesOf(packed);
-    const stream = new Blob([bytes]).stream();
-    const unpacked = await through(stream, new DecompressionStream("deflate-raw"), LONGEST * 4);
-    return { text: new TextDecoder().decode(unpacked), dialect: given.get("dialect") ?? "auto" };
+    const tools = given.get("tools");
+    return {
+      text: await unpacked(text),
+      dialect: given.get("dialect") ?? "auto",
+      model: (given.get("model") ?? "").slice(0, 200),
+      tools: tools ? await unpacked(tools) : "",
+    };
   } catch {
     return null;
   }
+}
+
+/** @param {string} text */
+async function packed(text) {
+  return base64Of(await through(new Blob([text.toWellFormed()]).stream(), new CompressionStream("deflate-raw")));
+}
+
+/** @param {string} letters */
+async function unpacked(letters) {
+  const stream = new Blob([bytesOf(letters)]).stream();
+  return new TextDecoder().decode(await through(stream, new DecompressionStream("deflate-raw"), LONGEST * 4));
 }
 
 /**

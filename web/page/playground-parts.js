@@ -1,6 +1,6 @@
 /**
  * What had arrived of a text, as the parts of a message: what `<call-blocks>` would have shown then.
- * Nothing runs here, so a call that is ready says that.
+ * Nothing runs here: a call is arriving, ready, or not whole.
  */
 
 import { Characters } from "./playground-characters.js";
@@ -9,7 +9,6 @@ import { countAt } from "./playground-reading.js";
 /** @typedef {import("./playground-reading.js").ReadEvent} ReadEvent */
 /** @typedef {import("../src/types.js").Part} Part */
 
-const READY = "ready, not run";
 const MOST = 100;
 const STEP = 50;
 const LONG = 20_000;
@@ -53,7 +52,8 @@ function newPart(event, position) {
         type: "dynamic-tool",
         toolCallId: `${event.index}`,
         toolName: event.name ?? "",
-        state: "input-streaming",
+        state: "output-available",
+        parsed: { word: "arriving" },
       };
     default:
       return null;
@@ -68,17 +68,26 @@ function newPart(event, position) {
  */
 function tell(part, event, position) {
   if (event.type === "call-input") part.input = { input: arrived(event, position) };
-  if (event.type === "malformed") Object.assign(part, { state: "output-error", errorText: event.code });
+  if (event.type === "malformed") notWhole(part, event.detail || event.code || "");
   if (event.type === "call-ready") {
-    const isWhole = event.call?.ended !== false;
-    const end = isWhole ? { state: "output-available", output: READY } : { state: "output-error", errorText: "the text stops inside this call" };
-    Object.assign(part, { input: event.call?.input }, end);
+    part.input = event.call?.input;
+    if (event.call?.ended === false) notWhole(part, "the text stops inside this call");
+    else part.parsed = { word: "ready" };
   }
   if (event.type === "call-result") {
     const error = event.result?.error;
     const end = error ? { state: "output-error", errorText: error } : { state: "output-available", output: event.result?.output };
-    Object.assign(part, end);
+    // The text itself says how it ended.
+    Object.assign(part, end, { parsed: undefined });
   }
+}
+
+/**
+ * @param {Part} part
+ * @param {string} why
+ */
+function notWhole(part, why) {
+  Object.assign(part, { state: "output-error", errorText: why, parsed: { word: "not whole", why } });
 }
 
 /**

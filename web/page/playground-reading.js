@@ -1,10 +1,15 @@
 /**
- * What the server read in a text, and what of it was known at a position.
+ * What was read in a text, and what of it was known at a position.
  *
+ *     const reading = await readBy("/api/parse", {text, dialect: "auto"}, signal);
  *     {type: "call-started", name: "ls", span: [3, 12], at: 12, …}      offsets in characters
  *
- * Events come in the order in which they were known, and their spans tile the text.
+ * Events come in the order in which they were known, and their spans tile the text. The server reads,
+ * or the same parser in a worker of this browser where the page was built as a static site (`make
+ * playground`; `<html data-reader="browser">`). Faults are `ApiError`, in the words of the server.
  */
+
+import { ApiError, getJson, postJson } from "./api.js";
 
 /**
  * @typedef {object} ReadEvent
@@ -33,6 +38,8 @@
  * @property {ReadProblem[]} problems
  * @property {number} calls
  * @property {number} more
+ * @property {string} [first] the dialect that was asked first, because of the model
+ * @property {{way: "in_code_fences" | "tools", calls: string[], dialect: string} | null} [hint] calls that were not read
  */
 
 /** @type {Reading} */
@@ -86,4 +93,50 @@ const MARKS = {
  */
 export function markOf(event) {
   return MARKS[event?.type ?? ""] ?? "";
+}
+
+/** @type {Map<number, {resolve: (value: any) => void, reject: (error: unknown) => void}>} */
+const asked = new Map();
+/** @type {Worker | undefined} */
+let worker;
+
+/**
+ * @param {"/api/parse" | "/api/convert" | "/api/dialects"} path
+ * @param {object} [body]
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+export function readBy(path, body, signal) {
+  if (document.documentElement.dataset.reader === "browser") return readHere(path, body, signal);
+  return body ? postJson(path, body, { signal }) : getJson(path);
+}
+
+/**
+ * @param {string} path
+ * @param {object} [body]
+ * @param {AbortSignal} [signal]
+ */
+function readHere(path, body = {}, signal) {
+  worker ??= begun();
+  const id = asked.size ? Math.max(...asked.keys()) + 1 : 0;
+  return new Promise((resolve, reject) => {
+    asked.set(id, { resolve, reject });
+    signal?.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
+    worker?.postMessage({ id, path, body: JSON.stringify(body) });
+  });
+}
+
+function begun() {
+  const made = new Worker(new URL("./playground-worker.js", import.meta.url), { type: "module" });
+  made.addEventListener("message", ({ data: { id, answer, fault } }) => {
+    const waiting = asked.get(id);
+    asked.delete(id);
+    if (fault === undefined) waiting?.resolve(JSON.parse(answer));
+    else waiting?.reject(new ApiError("invalid_request", fault, 422));
+  });
+  made.addEventListener("error", () => {
+    for (const { reject } of asked.values()) reject(new ApiError("unreachable", "The parser could not be started in this browser."));
+    asked.clear();
+  });
+  return made;
 }

@@ -2,7 +2,7 @@
  * Texts to start from: each dialect, and what goes wrong. `auto` reads those that name no dialect.
  */
 
-/** @typedef {{name: string, text: string, dialect?: string}} Sample */
+/** @typedef {{name: string, text: string, dialect?: string, model?: string, tools?: string}} Sample */
 
 /** @type {Sample[]} */
 export const SAMPLES = [
@@ -103,6 +103,21 @@ q2.csv</tool>
 <tool id="c3">run_query(sql=SELECT count(*) FROM visits)</tool>
 
 Two quarters are there, the third is missing.
+`,
+  },
+  {
+    name: "Llama’s bare JSON",
+    model: "llama-3.1-8b-instruct",
+    tools: "get_weather, get_tides",
+    text: `{"name": "get_weather", "parameters": {"city": "Oslo", "days": 3}};
+{"name": "get_tides", "parameters": {"place": "Holm Island", "date": "2026-11-17"}}; {"name": "get_ferry", "parameters": {"from": "Holm`,
+  },
+  {
+    name: "calls that nothing opens",
+    text: `I ask for both at once.
+
+{"name": "get_weather", "arguments": {"city": "Oslo"}}
+{"name": "get_tides", "arguments": {"place": "Holm Island"}}
 `,
   },
   {

@@ -8,13 +8,13 @@
 import "./language.js";
 import "../src/call-blocks.js";
 import { h } from "../src/dom.js";
-import { ApiError, getJson, postJson } from "./api.js";
+import { ApiError } from "./api.js";
 import { Characters } from "./playground-characters.js";
 import { Converted } from "./playground-converted.js";
 import { Given } from "./playground-given.js";
 import { Marks } from "./playground-marks.js";
 import { partsAt } from "./playground-parts.js";
-import { countAt, NOTHING } from "./playground-reading.js";
+import { countAt, NOTHING, readBy } from "./playground-reading.js";
 import { eventRow } from "./playground-says.js";
 import { Scrub } from "./playground-scrub.js";
 import { problemWords, whole, why } from "./playground-words.js";
@@ -56,7 +56,7 @@ class Playground {
 
   async _offer() {
     try {
-      const { dialects } = await getJson("/api/dialects");
+      const { dialects } = await readBy("/api/dialects");
       const names = dialects.map((/** @type {{name: string}} */ one) => one.name);
       this._given.offer(["auto", ...names]);
       this._converted.offer(names);
@@ -67,12 +67,12 @@ class Playground {
 
   /** Have the text read; what is shown stays until the answer is there. */
   async read() {
-    const { dialect } = this._given;
-    const text = this._given.text.toWellFormed();
+    const source = this._given.source;
+    const { text } = source;
     this._asking?.abort();
     const asking = (this._asking = new AbortController());
     try {
-      const reading = await postJson("/api/parse", { text, dialect }, { signal: asking.signal });
+      const reading = await readBy("/api/parse", source, asking.signal);
       if (!asking.signal.aborted) this._draw(new Characters(text), reading);
     } catch (error) {
       if (!asking.signal.aborted) this._failed(error);
@@ -94,7 +94,8 @@ class Playground {
     this.reading = reading;
     this._known = -1;
     this._scrub.show(reading);
-    part("why", "p").replaceChildren(...why(reading, this._given.dialect));
+    const { dialect, model = "" } = this._given.source;
+    part("why", "p").replaceChildren(...why(reading, dialect, model, (change) => this._given.change(change)));
     part("whole", "span").textContent = whole(reading);
     this._marks.show(chars, reading, this._scrub.position);
     this._rows.show(reading.events.length);
@@ -132,7 +133,7 @@ class Playground {
       this._blocks.parts = parts;
       part("earlier", "p").textContent = left ? `${left.toLocaleString("en")} parts before these are not shown.` : "";
     }
-    if (panel === "p-co") this._converted.show(this.chars.text, this._given.dialect);
+    if (panel === "p-co") this._converted.show(this._given.source);
     // Rows that were hidden had no place to be in.
     if (panel === "p-ev" && !this._rows.rows.size) this._rows.renew();
   }
@@ -144,5 +145,5 @@ class Playground {
   }
 }
 
-mountShell({ page: "playground" });
+if (document.documentElement.dataset.reader !== "browser") mountShell({ page: "playground" });
 await new Playground().start();

@@ -86,6 +86,7 @@ function newCall(part, id, approval, isLive) {
   if (typeof part.shown === "string") call.shown = part.shown;
   if (textsOf(part.notices).length) call.notices = textsOf(part.notices);
   if (textOf(part.code)) call.code = part.code;
+  if (part.parsed) call.parsed = part.parsed;
   return isLive || !isGoing(state) ? call : { ...call, state: "failed", error: NO_RESULT };
 }
 

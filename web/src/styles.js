@@ -180,6 +180,7 @@ export const css = [
   ".call[data-state=\"failed\"] .call-out { color: var(--danger); }",
   ".call[data-state=\"not-run\"] .call-out { color: var(--text-2); font-family: var(--sans); font-size: var(--t-ui); }",
   ".call-out b { color: var(--text); font-weight: 600; }",
+  ".call-read { color: var(--text-2); font-family: var(--sans); font-size: var(--t-ui); }",
   ".call-command { margin: 0; padding-left: 2ch; color: var(--text-2); font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; }",
   ".call[data-state=\"pending\"] .hourglass { display: inline-block; text-indent: 0; animation: breathe var(--slow) ease-in-out infinite; }",
   "@keyframes breathe { 50% { opacity: .45; } }",

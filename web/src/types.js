@@ -61,10 +61,16 @@
  * @property {number} [seconds] how long it took
  * @property {string} [progress] the last that a running call told
  * @property {string} [shown] a display text that came ready, instead of name and input
+ * @property {Parsed} [parsed] for a call that is only read, and never runs
  * @property {string[]} [notices] what the runtime has to say about it
  * @property {Grant} [grant] what let it through without a question
  * @property {string} [code] the program that it ran, where one was recorded
  * @property {More} [more]
+ */
+
+/**
+ * How far a call was read, and what is wrong with one that is not whole.
+ * @typedef {{word: "arriving" | "ready" | "not whole", why?: string}} Parsed
  */
 
 /**

@@ -70,7 +70,7 @@ from callblocks.server.chats.chat_routes import (
 )
 from callblocks.server.chats.chats import Chats
 from callblocks.server.chats.ui_events import VERSION_HEADER, VersionQuery
-from callblocks.server.cpu_program import Converted, ParsedText
+from callblocks.server.cpu_program import Converted
 from callblocks.server.http.faults import HANDLED, answer_json
 from callblocks.server.http.monitoring import Measured, Metrics
 from callblocks.server.http.protocol import limited_http
@@ -134,6 +134,7 @@ from callblocks.server.timeline_routes import (
     verify_timeline,
 )
 from callblocks.session.host import Host
+from callblocks.views.text.parsed_text import ParsedText
 
 __all__ = ("ENDPOINTS", "NO_TOKEN", "Document", "Server", "Start", "bind", "make_app", "serve")
 

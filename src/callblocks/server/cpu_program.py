@@ -2,8 +2,6 @@
 
 The process reads a frame with pickled work, answers with a frame, and ends when its input does. It
 imports little, because the first request waits for its start. `cpu_work` has the server's side.
-
-Offsets count characters. `at` is how many characters had arrived when an event was first known.
 """
 
 from __future__ import annotations
@@ -19,22 +17,17 @@ from typing import Any, BinaryIO, TypeAlias
 import msgspec
 
 from callblocks.core.blocks import Entry
-from callblocks.core.calls import Span
-from callblocks.core.events import CallReady, Malformed, Problem
-from callblocks.core.outcomes import FAILURES
-from callblocks.parser import AUTO
 from callblocks.server.http.faults import encode_json
 from callblocks.views.chat.timeline_chat import shown
 from callblocks.views.html.timeline_page import CarriedFile, timeline_html
-from callblocks.views.text.rewrite import Arrival, arrivals, guess, rewrite, step_of
+from callblocks.views.text.parsed_text import parse_text
+from callblocks.views.text.rewrite import rewrite
 
 __all__ = (
     "ConvertWork",
     "Converted",
     "PageWork",
     "ParseWork",
-    "ParsedText",
-    "ShownProblem",
     "Work",
     "framed",
     "receive_frame",
@@ -44,16 +37,16 @@ _MEMORY = 2 * 1024 * 1024 * 1024
 _DIE_WITH_PARENT = 1
 _NICE = 10
 """A tenth of the processor time that a task of the server gets, where both want it."""
-_UNENDED = "unended_call"
-_MOST = 20_000
-"""Events that are listed; the rest are counted."""
 
 
 class ParseWork(msgspec.Struct, frozen=True, tag="parse"):
-    """Read a text in a dialect."""
+    """Read a text in a dialect, by tools that are declared in any shape."""
 
     text: str
     dialect: str
+    model: str = ""
+    tools: list[Any] = []
+    in_code_fences: bool | None = None
 
 
 class ConvertWork(msgspec.Struct, frozen=True, tag="convert"):
@@ -62,6 +55,8 @@ class ConvertWork(msgspec.Struct, frozen=True, tag="convert"):
     text: str
     dialect: str
     into: str
+    model: str = ""
+    tools: list[Any] = []
 
 
 class PageWork(msgspec.Struct, frozen=True, tag="page"):
@@ -74,32 +69,6 @@ class PageWork(msgspec.Struct, frozen=True, tag="page"):
 
 
 Work: TypeAlias = ParseWork | ConvertWork | PageWork
-
-
-class ShownProblem(msgspec.Struct, frozen=True):
-    """A problem of a text: its span, and the offset `at` at which it was reported."""
-
-    code: str
-    detail: str
-    span: Span
-    at: int
-
-
-class ParsedText(msgspec.Struct, frozen=True):
-    """The result of parsing a text. `dialect` is the one that was found, "" if there is none.
-
-    Each event has its `type`, its `span` and `at`. `step` is how many characters arrived at once,
-    and `more` how many events are not listed.
-    """
-
-    dialect: str
-    why: str
-    length: int
-    step: int
-    events: list[dict[str, Any]]
-    problems: list[ShownProblem]
-    calls: int
-    more: int = 0
 
 
 class Converted(msgspec.Struct, frozen=True):
@@ -138,61 +107,16 @@ def _whole(read: Callable[[int], bytes], size: int) -> bytes | None:
 
 def _perform(work: Work) -> bytes:
     match work:
-        case ParseWork(text=text, dialect=dialect):
-            return encode_json(_parsed(text, dialect))
-        case ConvertWork(text=text, dialect=dialect, into=into):
-            return encode_json(_converted(text, dialect, into))
+        case ParseWork(text=text, dialect=dialect, model=model, tools=tools):
+            fences = work.in_code_fences
+            parsed = parse_text(text, dialect, model=model, tools=tools, in_code_fences=fences)
+            return encode_json(parsed)
+        case ConvertWork(text=text, dialect=dialect, into=into, model=model, tools=tools):
+            done = rewrite(text, dialect, into, model=model, tools=tools)
+            return encode_json(Converted(done.text, done.left_out, done.kept_as_text, done.needs))
         case PageWork(title=title, entries=entries, count=count, files=files):
             pieces = timeline_html(title, shown(entries, thoughts=True), count, files)
             return "".join(pieces).encode(errors="replace")
-
-
-def _converted(text: str, dialect: str, into: str) -> Converted:
-    """Return a text in another dialect."""
-    done = rewrite(text, dialect, into)
-    return Converted(done.text, done.left_out, done.kept_as_text, done.needs)
-
-
-def _parsed(text: str, dialect: str) -> ParsedText:
-    """Return what a text holds."""
-    known = arrivals(text, dialect)
-    name, why = dialect, "it was chosen."
-    if name == AUTO:
-        name, why = guess(text, (one.event for one in known))
-    return ParsedText(
-        dialect=name,
-        why=why,
-        length=len(text),
-        step=step_of(text),
-        events=[_as_json(one) for one in known[:_MOST]],
-        problems=[problem for one in known[:_MOST] if (problem := _problem(one, text))],
-        calls=sum(isinstance(one.event, CallReady) for one in known),
-        more=max(0, len(known) - _MOST),
-    )
-
-
-def _as_json(arrival: Arrival) -> dict[str, Any]:
-    return {**msgspec.to_builtins(arrival.event), "at": arrival.at}
-
-
-def _problem(arrival: Arrival, text: str) -> ShownProblem | None:
-    match arrival.event:
-        case Malformed(code=code, detail=detail, span=span):
-            return ShownProblem(code, detail, span, arrival.at)
-        case Problem(code=code, detail=detail, place=place):
-            return ShownProblem(code, detail, place, arrival.at)
-        case CallReady(call=call) if not call.ended:
-            place = _last_line(text, call.span)
-            return ShownProblem(_UNENDED, FAILURES[_UNENDED], place, arrival.at)
-        case _:
-            return None
-
-
-def _last_line(text: str, span: Span) -> Span:
-    """Return the last line of a call that did not end: all of it would hide the other problems."""
-    start, end = span
-    solid = start + len(text[start:end].rstrip())
-    return max(start, text.rfind("\n", 0, solid) + 1), end
 
 
 def _limit() -> None:

@@ -11,7 +11,7 @@ against its digest whenever it is read.
 
 Reading and rewriting any text, for the playground. Nothing is kept, and nothing runs.
 
-POST /api/parse      {"text": "…", "dialect": "auto"}
+POST /api/parse      {"text": "…", "dialect": "auto", "model": "…", "tools": […]}
 POST /api/convert    {"text": "…", "dialect": "auto", "into": "tool-fence"}
 
 A process beside the server does the work; see `cpu_program`.
@@ -32,6 +32,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from callblocks import __version__
+from callblocks.core.errors import CallerError
+from callblocks.core.specs import specs_by_name
 from callblocks.dialects import dialects
 from callblocks.models.model import Scenario, mode_of, scenarios_of
 from callblocks.parser import AUTO
@@ -76,11 +78,21 @@ _LONGEST_TEXT = 1_000_000
 _Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=_LONGEST_TEXT)]
 
 
+_Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=200)]
+_Tools: TypeAlias = Annotated[list[Any], msgspec.Meta(max_length=1000)]
+
+
 class ParseBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A text, and the name of the dialect that it is read in."""
+    """A text, and the name of the dialect that it is read in.
+
+    `model` is the name of the model that wrote it, and `tools` are declarations in any shape.
+    """
 
     text: _Text
     dialect: str = AUTO
+    model: _Name = ""
+    tools: _Tools = []
+    in_code_fences: bool | None = None
 
 
 class ConvertBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +101,8 @@ class ConvertBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: _Text
     into: str
     dialect: str = AUTO
+    model: _Name = ""
+    tools: _Tools = []
 
 
 async def parse_text(request: Request) -> Response:
@@ -96,7 +110,9 @@ async def parse_text(request: Request) -> Response:
     service = service_of(request)
     body = await read_body(request, ParseBody, service.settings)
     _check(body.dialect, (AUTO, *dialects))
-    return await service.work(request, ParseWork(body.text, body.dialect))
+    await service.read(lambda: _check_tools(body.tools))
+    work = ParseWork(body.text, body.dialect, body.model, body.tools, body.in_code_fences)
+    return await service.work(request, work)
 
 
 async def convert_text(request: Request) -> Response:
@@ -105,13 +121,22 @@ async def convert_text(request: Request) -> Response:
     body = await read_body(request, ConvertBody, service.settings)
     _check(body.dialect, (AUTO, *dialects))
     _check(body.into, tuple(dialects))
-    return await service.work(request, ConvertWork(body.text, body.dialect, body.into))
+    await service.read(lambda: _check_tools(body.tools))
+    work = ConvertWork(body.text, body.dialect, body.into, body.model, body.tools)
+    return await service.work(request, work)
 
 
 def _check(name: str, known: tuple[str, ...]) -> None:
     if name not in known:
         words = f"no dialect {name!r:.60}; choose from: {', '.join(known)}"
         raise ApiFault("invalid_request", words)
+
+
+def _check_tools(tools: list[Any]) -> None:
+    try:
+        specs_by_name(tools)
+    except CallerError as error:
+        raise ApiFault("invalid_request", f"tools: {error}") from error
 
 
 class ShownTool(msgspec.Struct, frozen=True):

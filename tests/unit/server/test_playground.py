@@ -53,6 +53,44 @@ def test_a_dialect_that_is_chosen_is_the_only_one_that_is_read(server: Running) 
     assert (read["dialect"], read["calls"]) == ("tool-fence", 0)
 
 
+def test_the_model_and_the_tools_say_what_a_bare_call_is(server: Running) -> None:
+    bare = '{"name": "get_tides", "parameters": {"days": "3"}}'
+    read = _parse(server, bare, model="llama-3.1-8b")
+    assert (read["dialect"], read["calls"], read["first"]) == ("llama3_json", 1, "llama3_json")
+    integer = {"type": "object", "properties": {"days": {"type": "integer"}}}
+    tools = [{"name": "get_tides", "input_schema": integer}]
+    assert _parse(server, bare, tools=tools)["calls"] == 1
+    named = "🛠[get_tides 3]🛠[/end]"
+    assert _parse(server, named, tools=tools)["events"][-1]["call"]["input"] == {"days": 3}
+    body = {"text": named, "into": "tool-fence", "tools": tools}
+    written = server.client.post("/api/convert", json=body).json()
+    assert "days: 3" in written["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            '{"name": "ls", "parameters": {}}',
+            {"way": "tools", "calls": ["ls"], "dialect": "llama3_json"},
+        ),
+        (
+            "```text\n🛠[ls src]\n🛠[/end]\n```\n",
+            {"way": "in_code_fences", "calls": ["ls"], "dialect": ""},
+        ),
+        ("Nothing is called here.", None),
+    ],
+)
+def test_a_hint_names_the_calls_that_were_not_read(
+    server: Running, text: str, hint: dict[str, Any] | None
+) -> None:
+    assert _parse(server, text)["hint"] == hint
+    if hint is not None and hint["way"] == "in_code_fences":
+        assert _parse(server, text, in_code_fences=True)["calls"] == 1
+    if hint is not None and hint["dialect"]:
+        assert _parse(server, text, dialect=hint["dialect"])["calls"] == 1
+
+
 def test_a_long_text_arrives_in_steps(server: Running) -> None:
     assert _parse(server, "x" * 250_001)["step"] == 2
 
@@ -78,6 +116,7 @@ def test_a_text_is_converted_and_what_cannot_be_said_is_named(server: Running) -
         ("/api/parse", {"text": "x" * 1_000_001}, "length"),
         ("/api/parse", {"text": "", "dialect": "klingon"}, "no dialect 'klingon'; choose from"),
         ("/api/parse", {"text": "", "more": 1}, "unknown field"),
+        ("/api/parse", {"text": "", "tools": [{"name": 1}]}, "tools: "),
         ("/api/convert", {"text": ""}, "missing required field `into`"),
         ("/api/convert", {"text": "", "into": "auto"}, "choose from: tool-fence"),
         ("/api/convert", {"text": "", "into": "klingon"}, "klingon"),

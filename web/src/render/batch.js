@@ -88,15 +88,16 @@ export function toggleWords() {
  * @param {Batch} batch
  */
 function relabel(label, { calls }) {
-  const said = visibleLine(batchLabel(calls));
-  const failed = failedLabel(calls);
+  const parsed = parsedText(calls);
+  const said = parsed || visibleLine(batchLabel(calls));
+  const failed = parsed ? "" : failedLabel(calls);
   const unrun = notRunLabel(calls);
-  const names = calls.length === 1 ? [] : namesOf(calls);
+  const names = calls.length === 1 && !parsed ? [] : namesOf(calls);
   const took = tookText(calls);
   const key = [...names.map(({ name, count }) => `${name}${count}`), said, took, failed, unrun].join("\n");
   if (labels.get(label) === key) return;
   labels.set(label, key);
-  label.replaceChildren(...(calls.length === 1 ? [h("code", {}, said)] : [...named(names), said]));
+  label.replaceChildren(...(names.length === 0 ? [h("code", {}, said)] : [...named(names), said]));
   if (took) label.append(h("span", { class: "batch-quiet" }, ` · ${took}`));
   if (failed) label.append(", ", h("span", { class: "batch-failed" }, failed));
   if (unrun) label.append(", ", h("span", { class: "batch-quiet" }, unrun));
@@ -137,6 +138,16 @@ function tookText(calls) {
   let longest = -1;
   for (const call of calls) if (!verdictFor(call)) longest = Math.max(longest, call.seconds ?? -1);
   return longest < 0 ? "" : exactDuration(longest);
+}
+
+/**
+ * How far calls were read that never run: `2 ready, 1 not whole`; nothing for those that may run.
+ * @param {readonly import("../types.js").Call[]} calls
+ */
+function parsedText(calls) {
+  const words = /** @type {const} */ (["ready", "arriving", "not whole"]);
+  const counts = words.map((word) => /** @type {const} */ ([calls.filter((one) => one.parsed?.word === word).length, word]));
+  return counts.flatMap(([count, word]) => (count ? [`${count} ${word}`] : [])).join(", ");
 }
 
 /** @param {Batch} batch */

@@ -31,7 +31,7 @@ import { resultOf } from "./result.js";
 /** @type {Fields} */
 const DRAWN = [
   "name", "input", "state", "output", "error", "shown", "startedAt", "progress", "more", "notices",
-  "code", "grant", "seconds",
+  "code", "grant", "seconds", "parsed",
 ];
 const PROGRESS_LINES = 3;
 const COMMAND_LINES = 12;
@@ -112,6 +112,7 @@ function named(call) {
  */
 function behind(call, layout, time) {
   const state = stateOf(call);
+  if (call.parsed) return arrow(...parsed(call.parsed));
   if (state === "waiting") return [" ", h("span", { class: "call-time" }, "waiting for an answer")];
   if (state === "pending") return pending(call, time);
   if (state === "not-run") return arrow(...unrun(call, layout));
@@ -131,6 +132,15 @@ function pending(call, time) {
   if (call.state !== "running" || since === undefined) return ["\u00a0", glass];
   count(time, () => duration(secondsSince(since)));
   return ["\u00a0", glass, "\u00a0", time];
+}
+
+/**
+ * The words for a call that is read and never runs.
+ * @param {import("../types.js").Parsed} parsed
+ */
+function parsed({ word, why = "" }) {
+  if (word === "not whole") return [`✗ not whole${why && `: ${visibleLine(why)}`}`];
+  return [h("span", { class: "call-read" }, word === "ready" ? "ready, not run" : word)];
 }
 
 /** @param {Layout} layout */
@@ -167,7 +177,7 @@ function arrow(...said) {
  */
 function below(call, layout, host) {
   if (stateOf(call) === "pending") return progress(call);
-  if (layout.kind !== "below") return [];
+  if (layout.kind !== "below" || call.parsed) return [];
   const told = stateOf(call) === "done" && call.shown === undefined && resultOf(call);
   if (told) return [told];
   const result = h("pre", { class: "call-result", "data-cut": Boolean(layout.more) });

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias, TypedDict, TypeVar
+from typing import Any, TypeAlias, TypedDict, TypeVar, cast
 
 import click
 from click.shell_completion import CompletionItem
@@ -13,10 +12,10 @@ from callblocks.cli.exits import say
 from callblocks.cli.options.tool_setup import Tools, tools_option
 from callblocks.cli.terminal.io import BadByte, Piece
 from callblocks.core.events import CallReady, Event, Malformed, Problem
-from callblocks.core.specs import ToolSpec
 from callblocks.parser import Parser
 from callblocks.parsing.limits import Limits
 from callblocks.views.rows import visible_line
+from callblocks.views.text.parsed_text import LONGEST, find_hint
 
 __all__ = (
     "AUTO",
@@ -260,19 +259,8 @@ def _check_limit(ctx: click.Context, param: click.Parameter, value: int) -> int:
 # callblocks: a call of get_weather would be read with --tools
 
 
-_LONGEST = 1_000_000
-"""Characters of a text that are looked through a second time."""
-_MOST_NAMES = 50
-"""Names in the text that are tried as tools."""
 _SHOWN = 3
 """Calls that the hint names."""
-# Where the name of a tool stands in the calls that need declared tools: in JSON, tags and code.
-_NAME = re.compile(
-    r"[\"'](?:name|tool|tool_name|function|action)[\"']\s*:\s*[\"']([\w.-]{1,64})[\"']"
-    r"|<function=([\w.-]{1,64})>|<invoke name=\"([\w.-]{1,64})\""
-    r"|\bfunctions\.([\w-]{1,64})|[>\]]\s{0,9}([A-Za-z_][\w.-]{0,63})\s{0,9}[\[{(<]|^([A-Za-z_][\w.]{1,63})\(",
-    re.MULTILINE,
-)
 
 
 class QuotedCalls:
@@ -281,7 +269,7 @@ class QuotedCalls:
     def __init__(self, options: ReadingOptions) -> None:
         self._options = options
         self._pieces: list[str] = []
-        self._room = _LONGEST
+        self._room = LONGEST
         self._fences = options["in_code_fences"] is None and AUTO in options["dialect"]
         self._over = not self._fences and bool(options["tools"])
 
@@ -300,27 +288,26 @@ class QuotedCalls:
         """Say how many calls are in code fences, or would be read with declared tools."""
         if self._over:
             return
-        fenced = self._calls({**self._options, "in_code_fences": True}) if self._fences else []
-        if len(fenced) == 1:
-            say("a call is quoted in a code fence; --in-code-fences reads it")
-        elif fenced:
-            say(f"{len(fenced)} calls are quoted in code fences; --in-code-fences reads them")
-        elif not self._options["tools"]:
-            self._tell_of_tools()
-
-    def _tell_of_tools(self) -> None:
-        """Say which calls would be read if their tools were declared, as in open thoughts."""
-        hits = _NAME.finditer("".join(self._pieces))
-        names = dict.fromkeys(name for hit in hits for name in hit.groups() if name)
-        tools = tuple(ToolSpec(name) for name in list(names)[:_MOST_NAMES])
-        calls = self._calls({**self._options, "tools": tools}) if tools else []
-        if calls:
-            count = "a call" if len(calls) == 1 else f"{len(calls)} calls"
-            called = ", ".join(map(visible_line, dict.fromkeys(calls[:_SHOWN])))
+        hint = find_hint(
+            "".join(self._pieces),
+            has_tools=bool(self._options["tools"]),
+            in_fences=not self._fences,
+            make=self._parser,
+        )
+        if hint is None:
+            return
+        one = len(hint.calls) == 1
+        count = "a call" if one else f"{len(hint.calls)} calls"
+        if hint.way == "tools":
+            called = ", ".join(map(visible_line, dict.fromkeys(hint.calls[:_SHOWN])))
             say(f"{count} of {called} would be read with --tools")
+        elif one:
+            say("a call is quoted in a code fence; --in-code-fences reads it")
+        else:
+            say(f"{count} are quoted in code fences; --in-code-fences reads them")
 
-    def _calls(self, options: ReadingOptions) -> list[str]:
-        """Return the tools that are called in the text, read with other options."""
-        parser = make_parser(options)
-        events = [*parser.feed("".join(self._pieces)), *parser.close()]
-        return [event.call.name for event in events if isinstance(event, CallReady)]
+    def _parser(self, **more: Any) -> Parser:
+        """Make a parser with other options."""
+        options = self._options.copy()
+        options.update(cast("ReadingOptions", more))
+        return make_parser(options)

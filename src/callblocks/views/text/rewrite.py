@@ -32,7 +32,7 @@ from callblocks.core.events import (
     Text,
     join,
 )
-from callblocks.core.specs import ToolSpec
+from callblocks.core.specs import ToolSpec, ToolSpecs
 from callblocks.dialects import dialects
 from callblocks.parser import Parser, parse
 from callblocks.parsing.dialect import Dialect
@@ -69,9 +69,11 @@ class Rewritten(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
 
 
-def rewrite(text: str, dialect: str, into: str) -> Rewritten:
+def rewrite(
+    text: str, dialect: str, into: str, *, model: str = "", tools: ToolSpecs = ()
+) -> Rewritten:
     """Read a text in one dialect, or `auto`, and write it in another."""
-    parsed = parse(text, dialect)
+    parsed = parse(text, dialect, model=model, tools=tools)
     kept = tuple(one.code for one in parsed.problems if isinstance(one, Malformed))
     target, items = dialects[into], parsed.items
     if not _fault(target, items):
@@ -199,7 +201,7 @@ def _short(line: str) -> str:
 
 # --- The arrival of each event: the number of characters fed when the parser emitted it ---
 #
-#     arrivals("Hi 🛠️[say hello]", "auto")   →   Text at 1, CallStarted at 16, …
+#     arrivals("Hi 🛠️[say hello]", Parser())   →   Text at 1, CallStarted at 16, …
 #
 # A text is fed by one character at a time, a long one by pieces of `step_of(text)` characters. What
 # continues an event is joined to it, and keeps the place at which the event began to be known.
@@ -221,11 +223,11 @@ def step_of(text: str) -> int:
     return max(1, -(-len(text) // _PIECES))
 
 
-def arrivals(text: str, dialect: str = "auto") -> list[Arrival]:
+def arrivals(text: str, parser: Parser) -> list[Arrival]:
     """The events of a text in their order, neighbours that continue each other joined."""
     joined: list[Arrival] = []
     run: list[Arrival] = []
-    for one in _arriving(text, dialect):
+    for one in _arriving(text, parser):
         if run and _key(one.event) != _key(run[0].event):
             joined += _joined(run)
             run = []
@@ -233,8 +235,8 @@ def arrivals(text: str, dialect: str = "auto") -> list[Arrival]:
     return joined + _joined(run)
 
 
-def _arriving(text: str, dialect: str) -> Iterator[Arrival]:
-    parser, step = Parser(dialect), step_of(text)
+def _arriving(text: str, parser: Parser) -> Iterator[Arrival]:
+    step = step_of(text)
     for start in range(0, len(text), step):
         piece = text[start : start + step]
         for event in parser.feed(piece):
