@@ -1,18 +1,22 @@
 """Tasks of others: BFCL and inspect_ai, as users have them on disk; and tasks from a timeline.
 
-    BFCL         BFCL_v3_simple.json beside possible_answer/BFCL_v3_simple.json, or a folder of both
-    inspect_ai   a dataset as JSON lines or a list: {"input": …, "target": …}, and tools and calls
-                 in `metadata`, where there are some
+    BFCL         BFCL_v4_simple_python.json beside possible_answer/BFCL_v4_simple_python.json, or
+                 the folder of both (v3 has the same form)
+    inspect_ai   a dataset as JSON lines, as one list, or as CSV: `input`, `target`, `id`; tools
+                 and calls in `metadata`, where there are some
 
 Both formats say less than a task: BFCL has no results of tools, so that each of its tasks has one
 round, and a sample of inspect_ai is right if its answer includes the target, as with the scorer
-`includes`.
+`includes`. What needs a program of theirs (conversations, simulated services, choices) is left out,
+and counted by its reason. Arguments of BFCL's Java and JavaScript tasks are read as JSON.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -24,94 +28,132 @@ from callblocks.core.errors import CallblocksError, CallerError
 from callblocks.core.specs import ToolSpec, specs_by_name
 from callblocks.evals.task import Expected, Task, check_names
 from callblocks.timeline.codec.call_blocks import params_of
+from callblocks.tools.registry import Registry
 
-__all__ = ("read_bfcl", "read_inspect", "tasks_of_timeline", "write_tasks")
+__all__ = ("ReadTasks", "read_bfcl", "read_inspect", "tasks_of_timeline", "write_tasks")
 
 
-def read_bfcl(path: str | Path) -> tuple[Task, ...]:
+class ReadTasks(msgspec.Struct, frozen=True):
+    """Tasks of a file or folder, and how many of it were left out, by the reason."""
+
+    tasks: tuple[Task, ...]
+    left_out: dict[str, int]
+
+
+class _LeftOut(Exception):
+    """A task that cannot be done here; the text is why."""
+
+
+def read_bfcl(path: str | Path) -> ReadTasks:
     """Read a file of questions, or all of a folder, with the answers beside them."""
     top = Path(path)
     files = sorted(top.glob("BFCL_*.json*")) if top.is_dir() else [top]
-    tasks = [task for file in files for task in _bfcl_file(file)]
+    left_out: Counter[str] = Counter()
+    tasks = [task for file in files for task in _bfcl_file(file, left_out)]
+    return _read(path, tasks, left_out, "there is no BFCL file in it")
+
+
+def _read(path: str | Path, tasks: list[Task], left_out: Counter[str], none: str) -> ReadTasks:
     if not tasks:
-        raise CallerError(f"{path}: there is no BFCL file in it")
+        raise CallerError(f"{path}: {'; '.join(left_out) or none}")
     check_names(tasks)
-    return tuple(tasks)
+    return ReadTasks(tuple(tasks), dict(left_out))
 
 
-def _bfcl_file(file: Path) -> list[Task]:
+_MULTI_TURN = "conversations of several turns need BFCL's own programs"
+
+
+def _bfcl_file(file: Path, left_out: Counter[str]) -> list[Task]:
     answers = file.parent / "possible_answer" / file.name
-    known = (
-        {row.get("id"): row.get("ground_truth") for row in _rows(answers)}
-        if answers.exists()
-        else {}
-    )
+    known: dict[Any, Any] = {}
+    try:
+        rows = _rows(file)
+        if answers.exists():
+            known = {row.get("id"): row.get("ground_truth") for row in _rows(answers)}
+    except CallerError as error:  # in the folder of BFCL stand other files, too
+        left_out[str(error)] += 1
+        return []
     kind = re.sub(r"^BFCL_v\d+_|\.jsonl?$", "", file.name)
-    if not known and "irrelevance" not in kind:
-        raise CallerError(f"{file}: its answers are not there: {answers}")
-    return [_bfcl_task(row, known.get(row.get("id")), kind, file) for row in _rows(file)]
+    tasks: list[Task] = []
+    for row in rows:
+        try:
+            tasks.append(_bfcl_task(row, known.get(row.get("id")), kind, file))
+        except _LeftOut as why:
+            left_out[f"{file.name}: {why}"] += 1
+    return tasks
 
 
 def _bfcl_task(row: dict[str, Any], truth: Any, kind: str, file: Path) -> Task:
+    if "question" not in row or "function" not in row:
+        raise _LeftOut("tasks that name no functions need BFCL's own programs")
+    is_open = "relevance" in kind  # irrelevance, too: nothing is to be called, or anything
+    if truth is None and not is_open:
+        raise _LeftOut(f"its answers are not there: possible_answer/{file.name}")
     try:
-        turns = cast("list[list[dict[str, str]]]", row["question"])
-        if len(turns) != 1:
-            raise CallerError(f"{file.name}: {row['id']}: tasks of several turns are not read")
-        said = {message["role"]: message["content"] for message in turns[0]}
-        tools = tuple(_bfcl_tool(cast("dict[str, Any]", one)) for one in row["function"])
+        said = _bfcl_messages(cast("list[list[dict[str, str]]]", row["question"]))
         calls = tuple(
             Expected(name, where={key: _bfcl_values(values) for key, values in arguments.items()})
             for one in cast("list[dict[str, dict[str, list[Any]]]]", truth or [])
             for name, arguments in one.items()
         )
-        return Task(
+        task = Task(
             name=str(row["id"]),
             kind=kind,
             prompt=said["user"],
             system=said.get("system", ""),
-            tools=tools,
+            tools=tuple(_bfcl_tool(cast("dict[str, Any]", one)) for one in row["function"]),
             calls=calls,
+            any_call=is_open and "irrelevance" not in kind,
             source=file.name,
         )
-    except CallblocksError:
-        raise
+        if not _is_answerable(task):
+            raise _LeftOut("the schema of its function refuses its own answer")
+        return task
     except (KeyError, TypeError, AttributeError) as error:
         raise CallerError(
             f"{file.name}: {row.get('id')!r:.60} is no BFCL task: {error!r}"
         ) from error
 
 
+def _is_answerable(task: Task) -> bool:
+    tools = Registry.from_json([tool for tool in task.tools if task.calls])
+    called = [(tools.get(call.name), call.example()) for call in task.calls]
+    return all(tool is not None and not tool.check(given).faults for tool, given in called)
+
+
+def _bfcl_messages(turns: list[list[dict[str, str]]]) -> dict[str, str]:
+    """Return what the system and the user say."""
+    if len(turns) != 1:
+        raise _LeftOut(_MULTI_TURN)
+    said = {message["role"]: message["content"] for message in turns[0]}
+    if len(said) != len(turns[0]) or not said.keys() <= {"system", "user"}:
+        raise _LeftOut("a conversation stands before the question")
+    return said
+
+
 def _bfcl_values(values: list[Any]) -> dict[str, Any]:
     """Return the predicate of a list of right values; "" among them says that it may be missing."""
-    given = [_bfcl_value(value) for value in values if value != ""]
-    return {"one_of": given, "optional": "" in values} if given else {"optional": True}
-
-
-def _bfcl_value(value: Any) -> Any:
-    """Return a value of an answer; inside of objects each one is a list of right ones."""
-    if not isinstance(value, dict):
-        return value
-    inside = cast("dict[str, Any]", value)
-    firsts = {key: _first(one) for key, one in inside.items()}
-    return {key: _bfcl_value(one) for key, one in firsts.items() if one != ""}
-
-
-def _first(values: Any) -> Any:
-    if not isinstance(values, list):
-        return values
-    known = cast("list[Any]", values)
-    return known[0] if known else known
+    given = [value for value in values if value != ""]
+    return {"alike": given, "optional": "" in values} if given else {"optional": True}
 
 
 def _bfcl_tool(row: dict[str, Any]) -> ToolSpec:
     return ToolSpec(row["name"], row.get("description", ""), _plain_schema(row["parameters"]))
 
 
-_TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": None, "hashmap": "object"}
+_TYPES = {
+    **dict.fromkeys(("dict", "hashmap"), "object"),
+    **dict.fromkeys(("tuple", "arraylist"), "array"),
+    **dict.fromkeys(("float", "double"), "number"),
+    **dict.fromkeys(("long", "bigint"), "integer"),
+    "char": "string",
+    **dict.fromkeys(("string", "integer", "number", "boolean", "array", "object", "null"), ""),
+}
+"""Types of Python, Java and JavaScript as JSON has them; "" stands for the same name."""
 
 
 def _plain_schema(schema: Any) -> Any:
-    """Return a schema whose types are those of JSON: BFCL writes Python's."""
+    """Return a schema whose types are those of JSON; one without a type, as `any`, takes all."""
     if isinstance(schema, list):
         return [_plain_schema(one) for one in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -120,9 +162,9 @@ def _plain_schema(schema: Any) -> Any:
     plain: dict[str, Any] = {}
     for key, value in known.items():
         if key == "type" and isinstance(value, str):
-            named = _TYPES.get(value.lower(), value.lower())
-            if named is not None:
-                plain[key] = named
+            name = value.lower()
+            if name in _TYPES:
+                plain[key] = _TYPES[name] or name
         elif key == "properties" and isinstance(value, dict):
             inside = cast("dict[str, Any]", value)
             plain[key] = {name: _plain_schema(one) for name, one in inside.items()}
@@ -131,49 +173,75 @@ def _plain_schema(schema: Any) -> Any:
     return plain
 
 
-def read_inspect(path: str | Path) -> tuple[Task, ...]:
-    """Read a dataset of inspect_ai, as JSON lines or as one list."""
+def read_inspect(path: str | Path) -> ReadTasks:
+    """Read a dataset of inspect_ai: JSON lines, one list of JSON, or CSV."""
     file = Path(path)
+    rows = _csv_rows(file) if file.suffix == ".csv" else _rows(file)
     tasks: list[Task] = []
-    for number, row in enumerate(_rows(file), 1):
-        known = row.get("metadata")
-        more = cast("dict[str, Any]", known) if isinstance(known, dict) else {}
+    left_out: Counter[str] = Counter()
+    for number, row in enumerate(rows, 1):
         try:
-            tools = tuple(specs_by_name(more.get("tools", [])).values())
-            system, prompt = _messages(row["input"])
-            target = row.get("target", "")
-            says = cast("list[str]", target) if isinstance(target, list) else [str(target)]
-            calls = msgspec.convert(more.get("calls", []), tuple[Expected, ...])
-        except (KeyError, TypeError, CallblocksError, msgspec.ValidationError) as error:
+            tasks.append(_sample(row, number, file))
+        except _LeftOut as why:
+            left_out[f"{file.name}: {why}"] += 1
+        except (
+            *(KeyError, TypeError, ValueError, AttributeError),
+            *(CallblocksError, msgspec.ValidationError),
+        ) as error:
             raise CallerError(f"{file.name}: sample {number} is none: {error!r}") from error
-        tasks.append(
-            Task(
-                name=str(row.get("id") or f"{file.stem}-{number}"),
-                kind=file.stem,
-                prompt=prompt,
-                system=system,
-                tools=tools,
-                calls=calls,
-                says=tuple(filter(None, says)),
-                rounds=4 if tools else 1,
-                source=file.name,
-            )
-        )
-    if not tasks:
-        raise CallerError(f"{path}: there is no sample in it")
-    check_names(tasks)
-    return tuple(tasks)
+    return _read(path, tasks, left_out, "there is no sample in it")
+
+
+def _sample(row: dict[str, Any], number: int, file: Path) -> Task:
+    if row.get("choices"):
+        raise _LeftOut("samples with choices ask for no call")
+    known: Any = row.get("metadata") or {}
+    more = cast("dict[str, Any]", json.loads(known) if isinstance(known, str) else known)
+    tools = tuple(specs_by_name(more.get("tools", [])).values())
+    system, prompt = _messages(row["input"])
+    target = row.get("target")
+    targets = cast("list[Any]", target) if isinstance(target, list) else [target]
+    given = row.get("id")
+    return Task(
+        name=f"{file.stem}-{number}" if given in (None, "") else str(given),
+        kind=file.stem,
+        prompt=prompt,
+        system=system,
+        tools=tools,
+        calls=msgspec.convert(more.get("calls", []), tuple[Expected, ...]),
+        says=tuple(str(one) for one in targets if one not in (None, "")),
+        rounds=4 if tools else 1,
+        source=file.name,
+    )
 
 
 def _messages(given: Any) -> tuple[str, str]:
     """Return the system prompt and the prompt of a sample."""
-    if isinstance(given, str):
+    if isinstance(given, str) and given:
         return "", given
     rows = cast("list[dict[str, Any]]", given)
-    said = {str(row["role"]): str(row["content"]) for row in rows}
     if [row["role"] for row in rows if row["role"] != "system"] != ["user"]:
-        raise TypeError("only a system and a user message are read")
+        raise _LeftOut("a conversation stands before the question")
+    said = {str(row["role"]): _content(row["content"]) for row in rows}
     return said.get("system", ""), said["user"]
+
+
+def _content(content: Any) -> str:
+    """Return the text of a message, which may have its text in parts."""
+    if isinstance(content, str):
+        return content
+    parts = cast("list[dict[str, Any]]", content)
+    if any(part.get("type") != "text" for part in parts):
+        raise _LeftOut("images and other files are not given")
+    return "\n".join(str(part["text"]) for part in parts)
+
+
+def _csv_rows(file: Path) -> list[dict[str, Any]]:
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as opened:
+            return list(csv.DictReader(opened))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise CallerError(f"{file}: {error}") from error
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

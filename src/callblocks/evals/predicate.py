@@ -9,6 +9,8 @@ A predicate is a table with one key or several, all of which must hold:
     lines = "a\\nb"        is this text, apart from blank space around it and the kind of line ends
     fits = {…}            has this form: a table in it may be a predicate again
     members = [{…}, …]    is a list of these forms, in any order
+    alike = […]           is one of these as BFCL compares: without blanks, case and , . / - _ * ^;
+                          in an object of them each value is a list of right ones, "" for none
     optional = true       may be missing
     example = …           a value that is right, where the others do not tell one
 
@@ -36,6 +38,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "lines": (str,),
     "fits": (object,),
     "members": (list,),
+    "alike": (list,),
     "optional": (bool,),
     "example": (object,),
 }
@@ -70,7 +73,8 @@ def holds(predicate: Mapping[str, Any], found: Any) -> bool:
 
 
 def _takes_empty(predicate: Mapping[str, Any], found: Any) -> bool:
-    return found == "" and ("" in predicate.get("one_of", ()) or predicate.get("equals") == "")
+    listed = [*predicate.get("one_of", ()), *predicate.get("alike", ())]
+    return found in listed or (found == "" and predicate.get("equals") == "")
 
 
 def _one_holds(name: str, value: Any, found: Any) -> bool:
@@ -143,6 +147,43 @@ def _members(patterns: Sequence[Any], found: Sequence[Any]) -> bool:
     )
 
 
+def _is_alike(choices: Sequence[Any], found: Any) -> bool:
+    return any(_alike(one, found) for one in choices if one != "")
+
+
+_IGNORED = re.compile(r"[ ,./\-_*^]")
+
+
+def _loose(text: str) -> str:
+    return _IGNORED.sub("", text).lower().replace("'", '"')
+
+
+def _choices(wanted: Any) -> dict[str, list[Any]]:
+    """Return the right values of each member of an object; some tasks give one without a list."""
+    known = cast("dict[str, Any]", wanted)
+    return {key: one if isinstance(one, list) else [one] for key, one in known.items()}
+
+
+def _alike(wanted: Any, found: Any) -> bool:
+    if isinstance(wanted, str):
+        return isinstance(found, str) and _loose(found) == _loose(wanted)
+    if isinstance(wanted, list):
+        items = cast("list[Any]", wanted)
+        if not isinstance(found, list) or len(cast("list[Any]", found)) != len(items):
+            return False
+        return all(map(_alike, items, cast("list[Any]", found)))
+    if not isinstance(wanted, dict):
+        return _equal(found, wanted)
+    choices = _choices(wanted)
+    given = cast("dict[str, Any]", found) if isinstance(found, dict) else None
+    if given is None or not given.keys() <= choices.keys():
+        return False
+    return all(
+        _is_alike(values, given[key]) if key in given else "" in values
+        for key, values in choices.items()
+    )
+
+
 _CHECKS: dict[str, Callable[[Any, Any], bool]] = {
     "one_of": lambda values, found: any(same(found, one) for one in values),
     "between": _is_between,
@@ -153,6 +194,7 @@ _CHECKS: dict[str, Callable[[Any, Any], bool]] = {
     "lines": _has_lines,
     "fits": _fits,
     "members": _has_members,
+    "alike": _is_alike,
 }
 
 
@@ -166,12 +208,24 @@ def example_of(predicate: Mapping[str, Any]) -> Any:
             return value
         case {"one_of": [value, *_]} | {"between": [value, *_]}:
             return value
+        case {"alike": [first, *_]}:
+            return _alike_example(first)
         case {"contains": texts}:
             return "\n".join(texts)
         case {"fits": pattern} | {"members": pattern}:
             return _form_example(pattern)
         case _:
             return None
+
+
+def _alike_example(wanted: Any) -> Any:
+    if isinstance(wanted, list):
+        return [_alike_example(one) for one in cast("list[Any]", wanted)]
+    if not isinstance(wanted, dict):
+        return wanted
+    firsts = {key: values[0] for key, values in _choices(wanted).items() if values}
+    firsts = {key: value for key, value in firsts.items() if value != ""}
+    return {key: _alike_example(one) for key, one in firsts.items()}
 
 
 def _form_example(pattern: Any) -> Any:

@@ -9,10 +9,10 @@
 
 A call is right if it has the expected name, each argument of `input` with that value, each of
 `where` as its predicate says (predicate.py), and no others, but for defaults. Order is free unless
-`ordered` is true. `never` names tools whose call is wrong at any time. `says` are texts of which
-one stands in the answer, and `asks` words of which one stands in a sentence that asks for
-something. `results` are what the tools give: the first that fits a call; a chain's second call
-needs the first one's.
+`ordered` is true; with `any_call` one call at least is right, whichever. `never` names tools whose
+call is wrong at any time. `says` are texts of which one stands in the answer, and `asks` words of
+which one stands in a sentence that asks for something. `results` are what the tools give: the first
+that fits a call; a chain's second call needs the first one's.
 
 A task that others wrote as a program has a `check` instead: the name of a function of a file.
 """
@@ -112,6 +112,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     tools: tuple[ToolSpec, ...] = ()
     calls: tuple[Expected, ...] = ()
     ordered: bool = False
+    any_call: bool = False
     never: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
@@ -141,11 +142,15 @@ def fault_of(task: Task, made: Sequence[Made], answer: str, check: Check | None 
     refused += [f"{call.name} could not run" for call in made if not call.valid]
     if refused:
         return refused[0]
+    return _fault_of_calls(task, made) or _fault_of_answer(task, answer)
+
+
+def _fault_of_calls(task: Task, made: Sequence[Made]) -> str:
+    if task.any_call:
+        return "" if made else "no call was made"
     if len(made) != len(task.calls):
         return f"{len(made)} calls, and not {len(task.calls)}"
-    if fault := _unmatched(task, made):
-        return fault
-    return _fault_of_answer(task, answer)
+    return _unmatched(task, made)
 
 
 def _fault_by(check: Check, made: Sequence[Made], answer: str) -> str:
@@ -241,7 +246,7 @@ def faulty_call(task: Task, made: Sequence[Made]) -> int | None:
     for at, call in enumerate(made):
         if call.name in task.never or not call.valid:
             return at
-        if all(_misfit(want, call, task) for want in task.calls):
+        if not task.any_call and all(_misfit(want, call, task) for want in task.calls):
             return at
     return None
 
@@ -280,7 +285,7 @@ _MOST = 100_000
 """So often the line of a context may stand."""
 _TYPES = ("string", "integer", "number", "boolean")
 _KEYS = {
-    *("name", "class", "prompt", "tools", "calls", "ordered", "never", "says", "asks"),
+    *("name", "class", "prompt", "tools", "calls", "ordered", "any_call", "never", "says", "asks"),
     *("results", "rounds", "system", "check", "context"),
 }
 
@@ -346,7 +351,8 @@ def task_from(row: dict[str, Any], shared: Mapping[str, ToolSpec], source: str) 
             prompt=_context(row, where) + str(row["prompt"]).strip(),
             tools=tuple(shared[tool] for tool in given),
             calls=msgspec.convert(row.get("calls", []), tuple[Expected, ...]),
-            ordered=row.get("ordered", False),
+            ordered=msgspec.convert(row.get("ordered", False), bool),
+            any_call=msgspec.convert(row.get("any_call", False), bool),
             never=msgspec.convert(row.get("never", []), tuple[str, ...]),
             says=msgspec.convert(row.get("says", []), tuple[str, ...]),
             asks=msgspec.convert(row.get("asks", []), tuple[str, ...]),

@@ -51,7 +51,7 @@ def bfcl(folder: Path, question: dict[str, Any], truth: dict[str, Any] | None) -
 
 
 def test_a_task_of_bfcl_is_read_with_its_answers(tmp_path: Path) -> None:
-    (task,) = read_bfcl(bfcl(tmp_path, QUESTION, TRUTH))
+    (task,) = read_bfcl(bfcl(tmp_path, QUESTION, TRUTH)).tasks
     assert (task.name, task.kind) == ("simple_0", "simple")
     properties = task.tools[0].properties
     assert task.tools[0].parameters["type"] == "object"
@@ -66,61 +66,150 @@ def test_a_task_of_bfcl_is_read_with_its_answers(tmp_path: Path) -> None:
     assert fault_of(task, [Made("geometry.area", {**right, "unit": "cm"})], "") == ""
     assert fault_of(task, [Made("geometry.area", {**right, "unit": "m"})], "")
     assert fault_of(task, [], "")
-    assert read_bfcl(tmp_path) == (task,)
+    assert read_bfcl(tmp_path).tasks == (task,)
 
 
-def test_bfcl_without_answers_or_with_turns_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CallerError, match="its answers are not there"):
-        read_bfcl(bfcl(tmp_path, QUESTION, None))
-    more = tmp_path / "more"
-    more.mkdir()
-    turns = {**QUESTION, "question": QUESTION["question"] * 2}
-    with pytest.raises(CallerError, match="several turns"):
-        read_bfcl(bfcl(more, turns, TRUTH))
-    empty = tmp_path / "empty"
-    empty.mkdir()
+def test_values_are_compared_as_bfcl_does(tmp_path: Path) -> None:
+    shape = {"type": "dict", "properties": {"name": {"type": "String"}, "n": {"type": "long"}}}
+    parameters = {
+        "type": "dict",
+        "properties": {
+            "day": {"type": "string"},
+            "shapes": {"type": "ArrayList", "items": shape},
+            "any": {"type": "any"},
+        },
+        "required": ["day"],
+    }
+    truth = {
+        "day": ["April 1, 2024"],
+        "shapes": [[{"name": ["It's a"], "n": [3, ""]}]],
+        "any": [""],
+    }
+    question = {**QUESTION, "function": [{"name": "f", "parameters": parameters}]}
+    answer = {"id": "simple_0", "ground_truth": [{"f": truth}]}
+    (task,) = read_bfcl(bfcl(tmp_path, question, answer)).tasks
+    assert task.tools[0].properties["shapes"]["items"]["properties"]["n"] == {"type": "integer"}
+
+    def is_right(given: dict[str, Any]) -> bool:
+        return not fault_of(task, [Made("f", given)], "")
+
+    assert is_right({"day": "april 1 2024", "shapes": [{"name": 'it"s-a', "n": 3}]})
+    assert is_right({"day": "April 1, 2024", "shapes": [{"name": "It's a"}], "any": None})
+    assert not is_right({"day": "April 1, 2024", "shapes": [{"name": "It's a", "n": 4}]})
+    assert not is_right({"day": "April 1, 2024", "shapes": [{"name": "It's a", "m": 3}]})
+    assert not is_right({"day": "April 1, 2024", "shapes": [{"n": 3}]})
+    assert not is_right({"day": "April 2, 2024", "shapes": [{"name": "It's a"}]})
+    assert not is_right({"day": "April 1, 2024", "shapes": [], "any": 1})
+
+
+def test_tasks_of_bfcl_that_need_its_own_programs_are_left_out_and_counted(tmp_path: Path) -> None:
+    bfcl(tmp_path, QUESTION, TRUTH)
+    said = {"role": "assistant", "content": "Well."}
+    others: dict[str, dict[str, Any]] = {
+        "turns": {**QUESTION, "question": QUESTION["question"] * 2},
+        "talk": {**QUESTION, "question": [[*QUESTION["question"][0], said]]},
+        "memory": {"id": "m", "question": QUESTION["question"]},
+        "unanswered": QUESTION,
+    }
+    against = {"id": "simple_0", "ground_truth": [{"geometry.area": {"base": ["ten"]}}]}
+    for name, row in {**others, "against": QUESTION}.items():
+        path = tmp_path / f"BFCL_v4_{name}.json"
+        path.write_text(json.dumps(row))
+        if name != "unanswered":
+            answers = tmp_path / "possible_answer" / path.name
+            answers.write_text(json.dumps(against if name == "against" else TRUTH))
+    (tmp_path / "BFCL_v4_settings.json").write_text('{\n"a": 1}')
+    read = read_bfcl(tmp_path)
+    assert len(read.tasks) == 1
+    assert list(read.left_out.values()) == [1] * 6
+    words = "\n".join(read.left_out)
+    for why in ("several turns", "conversation stands", "no functions", "answers are not there"):
+        assert why in words
+    assert "refuses its own answer" in words
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({**QUESTION, "question": QUESTION["question"] * 2}, "several turns"),
+        ({**QUESTION, "function": [1]}, "is no BFCL task"),
+        ({"id": 1}, "no functions"),
+    ],
+)
+def test_a_file_of_bfcl_without_a_task_is_refused(
+    row: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CallerError, match=words):
+        read_bfcl(bfcl(tmp_path, row, TRUTH))
+
+
+def test_a_folder_without_bfcl_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CallerError, match="no BFCL file"):
-        read_bfcl(empty)
-    bad = tmp_path / "bad"
-    bad.mkdir()
-    with pytest.raises(CallerError, match="is no BFCL task"):
-        read_bfcl(bfcl(bad, {**QUESTION, "function": [1]}, TRUTH))
+        read_bfcl(tmp_path)
 
 
-def test_where_nothing_is_to_be_called_bfcl_has_no_answers(tmp_path: Path) -> None:
-    path = tmp_path / "BFCL_v3_irrelevance.json"
-    path.write_text(json.dumps({**QUESTION, "id": "i"}))
-    (task,) = read_bfcl(path)
-    assert (task.calls, fault_of(task, [], "No.")) == ((), "")
+def test_where_nothing_or_anything_is_to_be_called_bfcl_has_no_answers(tmp_path: Path) -> None:
+    for kind, called, silent in (("irrelevance", False, True), ("live_relevance", True, False)):
+        path = tmp_path / f"BFCL_v4_{kind}.json"
+        path.write_text(json.dumps({**QUESTION, "id": kind}))
+        (task,) = read_bfcl(path).tasks
+        made = [Made("geometry.area", {"base": 1, "height": 2})]
+        assert (fault_of(task, made, "No.") == "") is called
+        assert (fault_of(task, [], "No.") == "") is silent
 
 
 def test_samples_of_inspect_are_read(tmp_path: Path) -> None:
     tool = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
+    parts = [{"type": "text", "text": "Add."}, {"type": "text", "text": "Now."}]
+    metadata = {"tools": [tool], "calls": [{"name": "add", "input": {"a": 2}}]}
     rows: list[dict[str, Any]] = [
         {"input": "What is 2 + 2?", "target": ["4", "four"]},
         {
-            "id": "sum",
+            "id": 7,
             "input": [
                 {"role": "system", "content": "Be short."},
-                {"role": "user", "content": "Add."},
+                {"role": "user", "content": parts},
             ],
-            "target": "5",
-            "metadata": {"tools": [tool], "calls": [{"name": "add", "input": {"a": 2}}]},
+            "target": 5,
+            "metadata": json.dumps(metadata),
         },
     ]
     path = tmp_path / "sums.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    one, two = read_inspect(path)
+    one, two = read_inspect(path).tasks
     assert (one.name, one.says, one.rounds) == ("sums-1", ("4", "four"), 1)
-    assert (two.name, two.system, two.prompt, two.rounds) == ("sum", "Be short.", "Add.", 4)
+    assert (two.name, two.system, two.prompt, two.rounds) == ("7", "Be short.", "Add.\nNow.", 4)
     assert fault_of(two, [Made("add", {"a": 2})], "It is 5.") == ""
+    path.write_text(json.dumps(rows, indent=1))
+    assert read_inspect(path).tasks == (one, two)
+    table = tmp_path / "sums.csv"
+    table.write_text('\ufeffinput,target,id\n"What is 2 + 2?",4,\n', "utf-8")
+    (row,) = read_inspect(table).tasks
+    assert (row.name, row.prompt, row.says) == ("sums-1", "What is 2 + 2?", ("4",))
+
+
+def test_samples_that_ask_for_no_call_are_left_out_and_counted(tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    image = [{"role": "user", "content": [{"type": "image", "image": "a.png"}]}]
+    rows = [
+        {"input": "a", "target": "A", "choices": ["x", "y"]},
+        {"input": talk, "target": "A"},
+        {"input": image, "target": "A"},
+        {"input": "b", "target": "A"},
+    ]
+    path = tmp_path / "a.json"
     path.write_text(json.dumps(rows))
-    assert read_inspect(path) == (one, two)
+    read = read_inspect(path)
+    assert [task.prompt for task in read.tasks] == ["b"]
+    assert list(read.left_out.values()) == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "{}", "x", '{"input": [{"role": "assistant", "content": "a"}]}', '{"input": 3}'],
+    [
+        *("[]", "{}", "x", '{"input": [{"role": "assistant", "content": "a"}]}', '{"input": 3}'),
+        *('{"input": ""}', '{"input": "a", "metadata": "{"}', '{"input": "a", "metadata": [1]}'),
+    ],
 )
 def test_what_is_no_sample_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"

@@ -57,7 +57,7 @@ _PLAIN = ("hermes", "generic_json", "tool-fence", "emoji-bracket", "pythonic")
     multiple=True,
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="A dataset of inspect_ai, as JSON lines.",
+    help="A dataset of inspect_ai, as JSON or CSV.",
 )
 @click.option(
     "--checks",
@@ -171,8 +171,12 @@ def _tasks(options: Mapping[str, Any]) -> list[Task]:
     from callblocks.evals.task import builtin_tasks, check_names, read_tasks
 
     found = [task for path in options["tasks"] for task in read_tasks(path)]
-    found += [task for path in options["bfcl"] for task in read_bfcl(path)]
-    found += [task for path in options["inspect"] for task in read_inspect(path)]
+    others = [read_bfcl(path) for path in options["bfcl"]]
+    others += [read_inspect(path) for path in options["inspect"]]
+    for read in others:
+        found += read.tasks
+        for why, count in read.left_out.items():
+            say(f"{count} tasks are left out: {why}")
     found = found or list(builtin_tasks())
     check_names(found)
     kinds: dict[str, int] = {}
