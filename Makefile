@@ -61,7 +61,7 @@ test-mcp: $(READY) ## use servers of others, and give our tools to checks and ag
 	@PYTHONPATH=tests $(BIN)/python -m pytest -q tests/mcp/real_servers.py tests/mcp/real_clients.py
 
 test-adapters: $(READY) ## run each adapter with its real package, in an environment of its own
-	@$(BIN)/python -m pytest -q tests/adapters/real_packages.py
+	@$(BIN)/python -m pytest -q tests/adapters/real_packages.py tests/adapters/react_chats.py
 
 check: $(READY) ## check format, lint, types and layers
 	@$(BIN)/ruff format --check --quiet . || { echo 'run: make format'; exit 1; }

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").iterdir())
+EXAMPLES = sorted(path for path in (ROOT / "examples").iterdir() if path.is_file())
 
 
 def cut(text: str, places: list[int]) -> list[str]:

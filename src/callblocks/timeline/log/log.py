@@ -114,7 +114,7 @@ MAX_BLOCK = 16 * 1024 * 1024
 # The most bytes of all blocks of one append.
 MAX_APPEND = 16 * MAX_BLOCK
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 
 
 class Head(msgspec.Struct, frozen=True):
