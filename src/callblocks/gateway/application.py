@@ -1,11 +1,12 @@
 """The routes of a gateway, as one ASGI application.
 
-    POST /v1/chat/completions, /v1/responses, /v1/messages, /api/chat      a reply
-    POST /v1/messages/count_tokens                                         an estimate
+    POST /v1/chat/completions, /v1/responses, /v1/messages                 a reply
+    POST /api/chat, /api/generate                                          the same, for Ollama's
+    POST /v1/messages/count_tokens, /v1/responses/input_tokens             an estimate
     POST /v1/completions, /v1/embeddings                                   passed on as they are
-    GET  /v1/models, /v1/models/NAME, /api/tags                            what is offered
+    GET  /v1/models, /v1/models/NAME, /api/tags, /api/ps                   what is offered
     POST /api/show                                                         the same, about one
-    GET  /healthz                                                          without a key
+    GET  /healthz, /health                                                 without a key
 
 Every path of /v1 is found without the /v1, too: clients disagree about what a base URL ends with.
 An error has the shape of the wire that the path belongs to. What a client left is nobody's error:
@@ -59,8 +60,7 @@ from callblocks.gateway.exchange import (
 from callblocks.gateway.operation import METRICS_TYPE, Client, Operation
 from callblocks.gateway.pool import Backend, Route
 from callblocks.gateway.upstreams import Upstream
-from callblocks.gateway.wires.messages import MessagesWire
-from callblocks.gateway.wires.ollama import VERSION, show, tags
+from callblocks.gateway.wires.ollama import VERSION, loaded, running, show, tags
 from callblocks.gateway.wires.parts import estimate_tokens
 from callblocks.gateway.wires.reply_items import (
     ListedModel,
@@ -77,7 +77,7 @@ __all__ = ("AppSettings", "Engine", "GatewayApp", "pass_on")
 
 _LOG = logging.getLogger("callblocks.gateway")
 # Monitoring asks for these again and again, so the log leaves them out.
-_UNLOGGED = ("/healthz", "/metrics")
+_UNLOGGED = ("/healthz", "/health", "/metrics")
 _JSON = "application/json"
 Engine: TypeAlias = Callable[..., AsyncGenerator[ReplyEvent, None]]
 """The function that gives the reply: `gateway.engine.reply`."""
@@ -189,7 +189,7 @@ class GatewayApp:
         path = self._path(connection.path)
         is_open = operation.clients.is_open
         # A page whose name was made to lead here would read the names of the models in the counts.
-        if path != "/healthz":
+        if path not in ("/healthz", "/health"):
             check_host(connection.headers, operation.config, is_open=is_open)
         origin = allowed_origin(connection.headers, operation.config)
         if connection.method == "OPTIONS" and origin:
@@ -230,9 +230,11 @@ class GatewayApp:
         return {
             "/": self._hello,
             "/healthz": self._health,
+            "/health": self._health,
             "/metrics": self._metrics,
             "/v1/models": self._models,
             "/api/tags": self._tags,
+            "/api/ps": self._running,
             "/api/version": self._version,
         }
 
@@ -242,17 +244,19 @@ class GatewayApp:
             "/v1/responses": "responses",
             "/v1/messages": "messages",
             "/api/chat": "ollama",
+            "/api/generate": "generate",
         }
         routes: dict[str, _Run] = {
             path: self._reply_on(self._wires[name])
             for path, name in wires.items()
             if name in self._wires
         }
+        for name, end in (("messages", "count_tokens"), ("responses", "input_tokens")):
+            if name in self._wires:
+                routes[f"/v1/{name}/{end}"] = self._count_tokens_on(self._wires[name])
         routes["/v1/completions"] = self._pass_on
         routes["/v1/embeddings"] = self._pass_on
         routes["/api/show"] = self._show
-        if "messages" in self._wires:
-            routes["/v1/messages/count_tokens"] = self._count_tokens
         return routes
 
     def _wire_of(self, connection: Connection) -> Wire:
@@ -273,6 +277,10 @@ class GatewayApp:
             began = time.perf_counter()
             client = self._operation.clients.find(connection.headers)
             body = await self._body(connection)
+            if path.startswith("/api/") and (answer := loaded(wire.name, body)):
+                self._route(client, _named_model(body))
+                await self._json(connection, answer)
+                return
             request = wire.read(body, connection.headers)
             asked = self._asked(connection, wire, client, request, id, began)
             try:
@@ -489,14 +497,17 @@ class GatewayApp:
             words = f"no model is called {name[:120]!r}; vectors of another one would be of no use"
             raise GatewayFault("not_found", words, field="model", code="model_not_found")
 
-    async def _count_tokens(self, connection: Connection, path: str, id: str) -> None:
-        client = self._operation.clients.find(connection.headers)
-        body = await self._body(connection)
-        # It is read as a request, so that what is none is refused as there.
-        wire = MessagesWire()
-        request = wire.read({"max_tokens": 1, **body}, connection.headers)
-        self._route(client, request.model)
-        await self._json(connection, wire.count(request))
+    def _count_tokens_on(self, wire: Wire) -> _Run:
+        async def run(connection: Connection, path: str, id: str) -> None:
+            client = self._operation.clients.find(connection.headers)
+            # It is read as a request, so that what is none is refused as there.
+            request = wire.read(await self._body(connection), connection.headers)
+            self._route(client, request.model)
+            is_openai = path.startswith("/v1/responses/")
+            kind = {"object": "response.input_tokens"} if is_openai else {}
+            await self._json(connection, {**kind, "input_tokens": estimate_tokens(request)})
+
+        return run
 
     async def _models(self, connection: Connection, path: str, id: str) -> None:
         await self._json(connection, list_models(self._offered(connection), connection.headers))
@@ -512,12 +523,13 @@ class GatewayApp:
     async def _tags(self, connection: Connection, path: str, id: str) -> None:
         await self._json(connection, tags(self._offered(connection)))
 
+    async def _running(self, connection: Connection, path: str, id: str) -> None:
+        await self._json(connection, running(self._offered(connection)))
+
     async def _show(self, connection: Connection, path: str, id: str) -> None:
         client = self._operation.clients.find(connection.headers)
         body = await self._body(connection)
-        name = body.get("model") or body.get("name")
-        if not isinstance(name, str):
-            raise GatewayFault("invalid_request", "model is missing", field="model")
+        name = _named_model(body)
         route = self._route(client, name)
         await self._json(connection, show(_listed(name, route.model)))
 
@@ -558,6 +570,13 @@ class GatewayApp:
 
 
 _Run: TypeAlias = Callable[[Connection, str, str], Awaitable[None]]
+
+
+def _named_model(body: dict[str, Any]) -> str:
+    name = body.get("model") or body.get("name")
+    if not isinstance(name, str):
+        raise GatewayFault("invalid_request", "model is missing", field="model")
+    return name
 
 
 def _listed(name: str, model: GatewayModel) -> ListedModel:

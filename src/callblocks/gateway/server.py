@@ -45,7 +45,7 @@ from callblocks.gateway.connection import encode_json
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.wires.chat import ChatWire
 from callblocks.gateway.wires.messages import MessagesWire
-from callblocks.gateway.wires.ollama import OllamaWire
+from callblocks.gateway.wires.ollama import GenerateWire, OllamaWire
 from callblocks.gateway.wires.reply_items import Wire
 from callblocks.gateway.wires.responses import ResponsesWire
 from callblocks.guard.net.listen import address_of, listen_at
@@ -329,7 +329,10 @@ class LimitedHttp(HttpToolsProtocol):
 
 def all_wires() -> dict[str, Wire]:
     """Return one of each wire."""
-    wires: tuple[Wire, ...] = (ChatWire(), ResponsesWire(), MessagesWire(), OllamaWire())
+    wires: tuple[Wire, ...] = (
+        *(ChatWire(), ResponsesWire(), MessagesWire()),
+        *(OllamaWire(), GenerateWire()),
+    )
     return {wire.name: wire for wire in wires}
 
 

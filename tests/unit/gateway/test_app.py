@@ -28,7 +28,7 @@ from callblocks.gateway.config import (
 )
 from callblocks.gateway.exchange import Text
 from callblocks.gateway.operation import Operation
-from callblocks.gateway.server import check_address
+from callblocks.gateway.server import all_wires, check_address
 from callblocks.guard.net.listen import listen_at
 from support.gateways import RunningGateway, asking, events_of, running_gateway, until
 from support.model_server import ModelServer, chat_events
@@ -160,6 +160,20 @@ def test_models_are_listed_for_each_kind_of_client(gateway: RunningGateway) -> N
 def test_tokens_are_estimated(gateway: RunningGateway) -> None:
     answer = gateway.client.post("/v1/messages/count_tokens", json=asking("word " * 100))
     assert 100 < answer.json()["input_tokens"] < 200
+
+
+def test_what_clients_ask_beside_replies_is_answered() -> None:
+    with running_gateway(wires=all_wires()) as gateway:
+        post = gateway.client.post
+        counted = post("/v1/responses/input_tokens", json={"model": "m", "input": "word " * 100})
+        assert counted.json()["object"] == "response.input_tokens"
+        assert 100 < counted.json()["input_tokens"] < 200
+        assert gateway.client.get("/api/ps").json()["models"][0]["name"] == "scripted"
+        assert post("/api/generate", json={"model": "m"}).json()["done_reason"] == "load"
+        assert post("/api/chat", json={"model": 1}).status_code == 400
+        answer = post("/api/generate", json={"model": "m", "prompt": "hello", "stream": False})
+        assert "I play scripts" in answer.json()["response"]
+        assert gateway.client.get("/health").json()["status"] == "ok"
 
 
 def test_the_state_and_the_counts_need_no_key(gateway: RunningGateway) -> None:

@@ -42,7 +42,6 @@ from callblocks.gateway.wires.parts import (
     Fields,
     as_fields,
     choice_of,
-    estimate_tokens,
     failed_parts,
     link_results,
     media_of,
@@ -146,10 +145,6 @@ class MessagesWire:
     def fault(self, fault: GatewayFault) -> dict[str, Any]:
         error = {"type": _ERRORS[fault.kind], "message": fault.message}
         return {"type": "error", "error": error, "request_id": None}
-
-    def count(self, request: GatewayRequest) -> dict[str, int]:
-        """Return the body of an answer to `count_tokens`."""
-        return {"input_tokens": estimate_tokens(request)}
 
 
 class MessagesWriter:

@@ -1,10 +1,11 @@
-"""Ollama's chat: `POST /api/chat`, and what its clients ask before it.
+"""Ollama's chat: `POST /api/chat` and `/api/generate`, and what its clients ask before them.
 
 What is read
     Calls of a history have their arguments as an object, and often no id: a result belongs to the
     first open call of its `tool_name`, else to the first open one. Options of sampling are passed
     on under the names of chat completions; those for loading a model (`num_ctx`, `num_gpu`, …) are
-    accepted and dropped.
+    accepted and dropped. `/api/generate` is a chat of one message, and of no tools. A request with
+    nothing to answer only loads the model, which is open anyway (`loaded`).
 What is written
     One JSON object a line. A call is one piece, when it is ready; one that was cut off is left out,
     and the reason is `length`. Durations are those of the whole reply: the parts are not measured.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -45,7 +46,16 @@ from callblocks.gateway.wires.parts import (
 from callblocks.gateway.wires.reply_items import ListedModel, fold, json_bytes, remark_rows
 from callblocks.models.model import Message
 
-__all__ = ("VERSION", "OllamaWire", "OllamaWriter", "show", "tags")
+__all__ = (
+    "VERSION",
+    "GenerateWire",
+    "OllamaWire",
+    "OllamaWriter",
+    "loaded",
+    "running",
+    "show",
+    "tags",
+)
 
 # Options of sampling, by their names in chat completions.
 _OPTIONS = {
@@ -108,16 +118,53 @@ class OllamaWire:
         ready = [item.call for item in reply.calls if item.call]
         if ready:
             message["tool_calls"] = [_call(call, at) for at, call in enumerate(ready)]
-        return _last(request, head, message, reply.finished)
+        return _last(request, head, self._shown(message), reply.finished)
 
     def fault(self, fault: GatewayFault) -> dict[str, Any]:
         return {"error": fault.message}
 
+    @staticmethod
+    def _shown(message: dict[str, Any]) -> dict[str, Any]:
+        return {"message": message}
+
+
+class GenerateWire(OllamaWire):
+    """Reads and writes Ollama's plain answers."""
+
+    name = "generate"
+
+    def read(self, body: Any, headers: Mapping[str, str]) -> GatewayRequest:
+        fields = request_fields(body)
+        for name in ("raw", "suffix"):
+            if fields.get(name):
+                words = "a prompt is not taken as it is here; ask /v1/completions for that"
+                raise fields.fault(name, words, "unsupported_parameter")
+        messages: list[dict[str, Any]] = []
+        if system := fields.text("system"):
+            messages.append({"role": "system", "content": system})
+        said = {"content": fields.text("prompt"), "images": fields.get("images")}
+        messages.append({"role": "user", **said})
+        return super().read({**fields.raw, "messages": messages, "tools": None}, headers)
+
+    def writer(self, request: GatewayRequest, head: ReplyHead) -> OllamaWriter:
+        return OllamaWriter(request, head, self._shown)
+
+    @staticmethod
+    def _shown(message: dict[str, Any]) -> dict[str, Any]:
+        kept = {name: message[name] for name in ("thinking",) if name in message}
+        return {"response": message.get("content", ""), **kept}
+
 
 class OllamaWriter:
-    """Writes the lines of a chat."""
+    """Writes the lines of a chat. `shown` gives the fields of a line for a message."""
 
-    def __init__(self, request: GatewayRequest, head: ReplyHead) -> None:
+    def __init__(
+        self,
+        request: GatewayRequest,
+        head: ReplyHead,
+        shown: Callable[[dict[str, Any]], dict[str, Any]] = lambda message: {"message": message},
+    ) -> None:
+        self._shown = shown
         self._request = request
         self._head = head
         self._calls = 0
@@ -137,7 +184,7 @@ class OllamaWriter:
                 self._calls += 1
                 return self._line({"content": "", "tool_calls": [call]})
             case Finished():
-                message = {"role": "assistant", "content": ""}
+                message = self._shown({"role": "assistant", "content": ""})
                 return _bytes(_last(self._request, self._head, message, event))
             case _:
                 return b""
@@ -153,7 +200,7 @@ class OllamaWriter:
         line = {
             "model": self._head.model,
             "created_at": _now(),
-            "message": {"role": "assistant", **message},
+            **self._shown({"role": "assistant", **message}),
             "done": False,
         }
         return _bytes(line)
@@ -168,14 +215,14 @@ def _call(call: Call, at: int) -> dict[str, Any]:
 
 
 def _last(
-    request: GatewayRequest, head: ReplyHead, message: dict[str, Any], finished: Finished
+    request: GatewayRequest, head: ReplyHead, shown: dict[str, Any], finished: Finished
 ) -> dict[str, Any]:
     # Clients divide counts by durations: none may be 0.
     duration = max(1, time.time_ns() - head.created * 1_000_000_000)
     made = {
         "model": head.model,
         "created_at": _now(),
-        "message": message,
+        **shown,
         "done": True,
         "done_reason": _DONE[finished.reason],
         "total_duration": duration,
@@ -188,6 +235,21 @@ def _last(
     if request.options.get("remarks"):
         made["callblocks"] = {"remarks": remark_rows(finished.remarks)}
     return made
+
+
+def loaded(name: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the answer to a body without anything to answer; `None` for any other."""
+    if any(body.get(field) for field in ("messages", "prompt", "images")):
+        return None
+    unloads = body.get("keep_alive") in (0, "0", "0s")
+    is_plain = name == GenerateWire.name
+    return {
+        "model": body.get("model"),
+        "created_at": _now(),
+        **({"response": ""} if is_plain else {"message": {"role": "assistant", "content": ""}}),
+        "done": True,
+        "done_reason": "unload" if unloads else "load",
+    }
 
 
 def _bytes(value: dict[str, Any]) -> bytes:
@@ -318,6 +380,12 @@ class _OpenCalls:
 def tags(models: Iterable[ListedModel]) -> dict[str, Any]:
     """Return the body of `/api/tags`."""
     return {"models": [_tag(model) for model in models]}
+
+
+def running(models: Iterable[ListedModel]) -> dict[str, Any]:
+    """Return the body of `/api/ps`: all models are there, and none of them goes."""
+    until = "2100-01-01T00:00:00Z"
+    return {"models": [{**_tag(one), "expires_at": until, "size_vram": 0} for one in models]}
 
 
 def show(model: ListedModel) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.core.blocks import DocumentPart, ImagePart, TextPart
+from callblocks.core.blocks import DocumentPart, ImagePart, TextPart, text_of
 from callblocks.gateway.exchange import (
     STATUS,
     FaultKind,
@@ -22,7 +22,8 @@ from callblocks.gateway.exchange import (
 )
 from callblocks.gateway.wires.chat import ChatWire
 from callblocks.gateway.wires.messages import MessagesWire
-from callblocks.gateway.wires.ollama import OllamaWire, show, tags
+from callblocks.gateway.wires.ollama import GenerateWire, OllamaWire, loaded, show, tags
+from callblocks.gateway.wires.parts import estimate_tokens
 from callblocks.gateway.wires.reply_items import ListedModel, list_models
 from callblocks.gateway.wires.responses import ResponsesWire
 from callblocks.gateway.wires.responses_writer import ItemStore
@@ -30,7 +31,8 @@ from callblocks.models.model import LinkedImage, Message
 from support.gateway_replies import HEAD, Called, Finished, Said, events
 
 CHAT, RESPONSES, ANTHROPIC, OLLAMA = ChatWire(), ResponsesWire(), MessagesWire(), OllamaWire()
-WIRES: list[Any] = [CHAT, RESPONSES, ANTHROPIC, OLLAMA]
+GENERATE = GenerateWire()
+WIRES: list[Any] = [CHAT, RESPONSES, ANTHROPIC, OLLAMA, GENERATE]
 USER: dict[str, Any] = {"role": "user", "content": "hi"}
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 PIXEL = base64.b64encode(b"\x89PNG").decode()
@@ -498,8 +500,8 @@ def test_a_tool_that_a_server_runs_is_left_out_unless_it_has_a_schema() -> None:
 
 
 def test_tokens_are_estimated() -> None:
-    small = ANTHROPIC.count(anthropic())["input_tokens"]
-    large = ANTHROPIC.count(anthropic({"role": "user", "content": "x" * 4000}))["input_tokens"]
+    small = estimate_tokens(anthropic())
+    large = estimate_tokens(anthropic({"role": "user", "content": "x" * 4000}))
     assert 0 < small < 20
     assert large - small == pytest.approx(1000, abs=2)
 
@@ -526,6 +528,36 @@ def test_a_chat_of_ollama_is_read() -> None:
     assert read.streams
     assert not read.thinks
     assert ollama(options={"num_predict": -1}).max_tokens is None
+
+
+def test_a_plain_prompt_of_ollama_is_a_chat() -> None:
+    body = {"model": "m", "system": "Be kind.", "prompt": "look", "images": [PIXEL]}
+    read = GENERATE.read({**body, "options": {"seed": 3}, "context": [1, 2], "template": ""}, {})
+    assert [(one.role, text_of(list(one.parts[:1]))) for one in read.messages] == [
+        ("system", "Be kind."),
+        ("user", "look"),
+    ]
+    assert read.messages[1].parts[1] == ImagePart("image/png", PIXEL)
+    assert (read.fields, read.streams) == ({"seed": 3}, True)
+    with pytest.raises(GatewayFault, match="raw: a prompt is not taken as it is"):
+        GENERATE.read({**body, "raw": True}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("generate", {"model": "m"}, "load"),
+        ("generate", {"model": "m", "prompt": "", "keep_alive": 0}, "unload"),
+        ("ollama", {"model": "m", "messages": []}, "load"),
+        ("generate", {"model": "m", "prompt": "Hi"}, None),
+        ("ollama", {"model": "m", "messages": [USER]}, None),
+    ],
+)
+def test_a_request_without_anything_to_answer_loads_the_model(
+    name: str, body: dict[str, Any], reason: str | None
+) -> None:
+    answer = loaded(name, body)
+    assert (answer and answer["done_reason"]) == reason
 
 
 # --- Models, completions, faults ---

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from callblocks.gateway.exchange import Finished, GatewayFault
 from callblocks.gateway.wires.chat import ChatWire
 from callblocks.gateway.wires.messages import MessagesWire
-from callblocks.gateway.wires.ollama import OllamaWire
+from callblocks.gateway.wires.ollama import GenerateWire, OllamaWire
 from callblocks.gateway.wires.responses import ResponsesWire
 from callblocks.models.model import Usage
 from support.gateway_clients import anthropic_client, openai_client, sse_values, streamed
@@ -395,6 +395,17 @@ def test_lines_of_ollama_give_each_call_in_one_piece(
     whole = OLLAMA.whole(request(), HEAD, said)["message"]
     assert whole.get("tool_calls", []) == calls
     assert whole["content"] == _text(items, "text")
+
+
+def test_a_plain_answer_of_ollama_is_text_alone() -> None:
+    wire = GenerateWire()
+    said = events([Said("reasoning", "Hm."), Said("text", "Hello.")], Finished("stop"), [4])
+    lines = [json.loads(line) for line in streamed(wire, request(), said).split(b"\n")[:-1]]
+    assert "".join(line["response"] for line in lines) == "Hello."
+    assert "".join(line.get("thinking", "") for line in lines) == "Hm."
+    whole = wire.whole(request(), HEAD, said)
+    assert (whole["response"], whole["thinking"], whole["done"]) == ("Hello.", "Hm.", True)
+    assert "message" not in whole
 
 
 def test_a_fault_in_ollamas_chat_is_one_line() -> None:
