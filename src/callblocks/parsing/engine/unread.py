@@ -233,7 +233,7 @@ _INFO = re.compile(r"((?:[\w-][^\n`]{1,200})?)[^\n`]{0,200}\n")
 _MARK = re.compile(r"[<=\[\"'>\]@(:]|\n\s{0,9}\{")
 # Words in places where a call has its name, which may be misspelt there.
 _FENCE_RUN = re.compile(r"``|~~|`.`|~.~|\A {0,3}`tool\s")
-_PLACE = re.compile(r"[<=\[\"'>\]@\n:/.][ \"'*`]{0,4}([\w-]{3,100})")
+_PLACE = re.compile(r"[<=\[\"'>\]@\n:/.][ \"'*`]{0,4}+([\w-]{3,100})")
 _FIRST_WORD = re.compile(r"([\w-]{3,100})")
 # A word among words, and one that more of a sentence follows, which a label may stand before.
 _AMONG_WORDS = re.compile(r"[\w,;.)] \0[^\0]*\0[ .,;!?)]")
@@ -389,8 +389,8 @@ def find_unread(
         # A fence right behind a reported name holds the arguments of that call.
         belongs = last is not None and 0 <= stretch.start - last <= _GAP
         is_open = stretch.start + len(stretch.text) == open_fence
-        may_be_calls = is_open or _may_be_calls(stretch.text, in_fences=fences)
-        if stretch.fenced and not belongs and not may_be_calls:
+        quotes_all = stretch.fenced and not belongs and not is_open
+        if quotes_all and not _may_be_calls(stretch.text, in_fences=fences):
             continue
         shown = stretch._replace(text=_with_brackets(stretch.text, escaped=not quotes))
         places = names.find(shown.text)
@@ -439,10 +439,13 @@ class _Names:
     def __init__(self, tools: Mapping[str, ToolSpec]) -> None:
         self._names = sorted(filter(None, tools), key=len, reverse=True)
         self._by_length: dict[int, list[str]] = {}
+        self._halves: set[str] = set()
         for name in self._names:
             if len(name) >= _LEAST_MISSPELT:
                 for length in range(len(name) - 1, len(name) + 2):
                     self._by_length.setdefault(length, []).append(name)
+                middle = len(name) // 2
+                self._halves |= {name[:middle], name[middle:]}
         self._meant: dict[str, str] = dict.fromkeys(self._names, "")
 
     def find(self, text: str) -> list[tuple[int, int, str]]:
@@ -454,12 +457,20 @@ class _Names:
         known = [_pattern(name) for name in self._names if name in text]
         if known:
             found |= {(*hit.span(), hit[0]) for hit in re.finditer("|".join(known), text)}
-        if self._by_length:
+        if self._by_length and self._may_be_misspelt(text):
             first = _FIRST_WORD.match(text)
             for hit in chain(_PLACE.finditer(text), [first] if first else ()):
                 if name := self._of(hit[1]):
                     found.add((*hit.span(1), name))
         return sorted(found)
+
+    def _may_be_misspelt(self, text: str) -> bool:
+        """Return whether a word of the text may differ from a name by one character.
+
+        One wrong character leaves one half of the name whole. Looking for halves is many times
+        faster than looking at words, and most texts have none.
+        """
+        return any(half in text for half in self._halves)
 
     def _of(self, word: str) -> str:
         """Return the name that differs from a word by one character, or ""."""
