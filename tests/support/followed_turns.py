@@ -17,7 +17,7 @@ from support.chat_server import Served
 from support.gated_scripts import GatedScripts
 from support.terminal_drawing import chat_text_of
 
-__all__ = ("Followed", "Following", "joined", "spec_form")
+__all__ = ("Followed", "Following", "joined", "spec_form", "without_seconds")
 
 
 class Followed(msgspec.Struct, frozen=True):
@@ -35,8 +35,19 @@ class Followed(msgspec.Struct, frozen=True):
 
     @property
     def reply(self) -> list[dict[str, Any]]:
-        """The parts of its message, as a page loads them."""
-        return self.shown["messages"][-1]["parts"]
+        """The parts of its message, as a page loads them; how long a call took is left out."""
+        return [without_seconds(part) for part in self.shown["messages"][-1]["parts"]]
+
+
+def without_seconds(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part without what only the log knows of its call: how many seconds it took."""
+    own = dict(part.get("callProviderMetadata", {}).get("callblocks", {}))
+    if own.pop("seconds", None) is None:
+        return part
+    others = {**part["callProviderMetadata"], "callblocks": own}
+    kept = {name: value for name, value in others.items() if value}
+    rest = {key: value for key, value in part.items() if key != "callProviderMetadata"}
+    return {**rest, "callProviderMetadata": kept} if kept else rest
 
 
 class Following:
