@@ -124,8 +124,9 @@ class Remark(msgspec.Struct, frozen=True):
     """One thing that the gateway mended or refused in a reply, countable by its code.
 
     `code` is that of the parser's problem (`repaired-quotes`), or of the gateway: `asked-again`,
-    `choice-not-held`, `answer-not-json`, `schema-not-checked`, `unknown-tool`, `input-unfit`,
-    `input-differs`, `call-twice`, `call-not-ended`, `written-result`, `denied`, `rewritten`.
+    `choice-not-held`, `answer-not-json`, `answer-unwrapped`, `schema-not-checked`, `unknown-tool`,
+    `input-unfit`, `input-differs`, `call-twice`, `call-not-ended`, `written-result`, `denied`,
+    `rewritten`.
     """
 
     code: str

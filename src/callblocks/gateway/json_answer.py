@@ -1,11 +1,13 @@
 """The JSON answer that a client demands (`response_format`), where no server holds the model to it.
 
-A model puts its answer into a code fence although it is told not to: the fence is taken away, and
-nothing else is.
+A model puts its answer into a code fence, or a sentence before it, although it is told not to. One
+value in one fence, or one object between prose, is the answer; what stands around it is
+taken away. Where there could be two, the model is asked again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -47,13 +49,23 @@ def answer_fault(text: str, form: JsonFormat) -> AnswerFault:
 
 def json_answer(text: str) -> tuple[Any, str] | None:
     """Return the JSON value of an answer, and its text without what stands around it."""
-    plain = text.strip()
+    for part in _parts(text.strip()):
+        try:
+            return read_json(part, _DEPTH), part
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield what may be the answer: all of the text, its only fence, what its braces hold."""
+    yield text
     # Line by line: a pattern over all of it takes cubic time where there are many blank lines.
-    head, _, below = plain.partition("\n")
-    inner, _, last = below.rpartition("\n")
-    if head.strip() in ("```", "```json") and last.strip() == "```":
-        plain = inner.strip()
-    try:
-        return read_json(plain, _DEPTH), plain
-    except (ValueError, RecursionError):
-        return None
+    lines = text.split("\n")
+    fences = [at for at, line in enumerate(lines) if line.lstrip().startswith("```")]
+    if len(fences) == 2:
+        first, last = fences
+        yield "\n".join(lines[first + 1 : last]).strip()
+    elif not fences:
+        # Prose has square brackets, too.
+        yield text[max(text.find("{"), 0) : text.rfind("}") + 1]

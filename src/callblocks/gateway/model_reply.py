@@ -699,6 +699,8 @@ class ModelReply:
             self._sender.remark("answer-not-json", why)
         text = self._taken()
         if self._request.json_format is not None and (value := json_answer(text)):
+            if value[1] != text.strip():
+                self._sender.remark("answer-unwrapped", "what stood around the JSON was left out")
             text = value[1]
         if text and self._sender.open is None:
             yield Text(text, _EMPTY)

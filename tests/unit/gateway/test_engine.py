@@ -325,6 +325,24 @@ def test_an_answer_that_only_python_reads_is_no_json(answer: str) -> None:
     assert said(run(model, asked(tools=(), json_format=JsonFormat()))) == "1"
 
 
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ('Sure!\n```json\n{"a": 1}\n```\nThat is all.', '{"a": 1}'),
+        ('Here it is: {"a": [1]} I hope it helps.', '{"a": [1]}'),
+        ("The range [1, 2] will do.", ""),
+        ("```\n1\n```\nor\n```\n2\n```", ""),
+        ('{"a": 1} or {"a": 2}', ""),
+        ("```json\n{", ""),
+        ("}{", ""),
+    ],
+)
+def test_one_answer_among_words_is_the_answer(answer: str, text: str) -> None:
+    events = run(Told(answer, "null"), asked(tools=(), json_format=JsonFormat()), retries=1)
+    assert said(events) == (text or "null")
+    assert end(events).remarks[0].code == ("answer-unwrapped" if text else "asked-again")
+
+
 def test_the_schema_of_an_answer_is_never_fetched(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text('{"type": "string"}')
     schema = {"$ref": (tmp_path / "schema.json").as_uri()}
