@@ -25,7 +25,7 @@ DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"
 ]
 OTHERS = {"all", "dev", "fuzz", "llm", "site"}
 # What a command needs to be begun at all.
-ARGUMENTS = {"workspace": ["show"], "workspace connect": [__file__]}
+ARGUMENTS = {"chats": ["list"], "workspace": ["show"], "workspace connect": [__file__]}
 each_extra = pytest.mark.parametrize("extra", EXTRAS)
 
 
