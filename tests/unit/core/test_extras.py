@@ -180,7 +180,7 @@ def test_a_command_that_lacks_a_package_says_so_in_one_line(
 
 
 # What a group does where no command of it is named.
-_ALONE = {"workspace": "show", "mcp": "list"}
+_ALONE = {"chats": "list", "workspace": "show", "mcp": "list"}
 
 
 def _whole(path: str) -> str:
