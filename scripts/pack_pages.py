@@ -12,6 +12,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LEFT_OUT = {"__pycache__", "types"}
+# A quarter less than deflated. A Python without lzma serves all but these: see `server/pages.py`.
+LARGE = {"vendor/mermaid.js"}
 
 
 class PackPages(BuildHookInterface[Any]):
@@ -39,4 +41,5 @@ def pack(folder: Path, archive: Path) -> None:
             name = path.relative_to(folder)
             if not LEFT_OUT & set(name.parts):
                 entry = zipfile.ZipInfo(name.as_posix(), (1980, 1, 1, 0, 0, 0))
-                packed.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+                kind = zipfile.ZIP_LZMA if name.as_posix() in LARGE else zipfile.ZIP_DEFLATED
+                packed.writestr(entry, path.read_bytes(), kind)

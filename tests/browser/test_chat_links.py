@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator
 from pathlib import Path
 
@@ -41,8 +42,8 @@ def say(page: Page, text: str) -> None:
 
 
 def said(page: Page) -> str:
-    """All that stands in the conversation."""
-    return str(page.evaluate(_SAID))
+    """All that stands in the conversation, but for times of calls."""
+    return re.sub(r"\b[\d.,]+ m?s\b", "", str(page.evaluate(_SAID)))
 
 
 @pytest.fixture

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
+from support.browser import Watch
 from support.element import Stage, open_stage
 
 
@@ -38,16 +40,20 @@ FORMULA_ATTRIBUTES = """
     separator stretchy style symmetric voffset width
 """
 ATTRIBUTES = """
-    alt aria-pressed aria-describedby aria-disabled aria-expanded aria-hidden aria-label aria-live
-    autocomplete class data-cut data-depth data-drawn data-from data-kind data-language data-live
+    aria-pressed aria-describedby aria-disabled aria-expanded aria-hidden aria-label aria-live
+    alt autocomplete class data-cut data-depth data-diagram data-drawn data-from data-kind
+    data-language data-live
     data-many data-n data-state data-status decoding download for hidden href id loading maxlength
-    name open placeholder rel role src start tabindex target title type
+    height name open placeholder rel role src start tabindex target title type width
 """
 # Shows each value, opens every fold and every cut result, and says what of it may not be there.
 LOOK = """async (node, [name, values, tags, attributes, maths, mathAttributes]) => {
   const isLink = (one) => /^(https?:\\/\\/|mailto:)/.test(one.getAttribute("href"))
     || (one.getAttribute("href").startsWith("data:") && one.hasAttribute("download"));
-  const isSource = (one) => /^(http:\\/\\/localhost\\/|data:image\\/png;base64,)/.test(one.src);
+  const isDiagram = (one) => one.matches(".diagram > img")
+    && one.src.startsWith("data:image/svg+xml;");
+  const isSource = (one) => isDiagram(one)
+    || /^(http:\\/\\/localhost\\/|data:image\\/png;base64,)/.test(one.src);
   const isFormula = (one) => one.closest(".formula > math") && maths.includes(one.localName)
     && [...one.attributes].every(({ name }) => mathAttributes.includes(name))
     && !/url|var|attr/.test(one.getAttribute("style") ?? "");
@@ -101,6 +107,60 @@ def test_no_payload_runs_while_it_arrives_in_small_pieces(stage: Stage) -> None:
     pieces = [text[at : at + 3] for at in range(0, len(text), 3)]
     chunks = [{"type": "text-delta", "id": "1", "delta": piece} for piece in pieces]
     assert_harmless(stage, "feed", [chunks])
+
+
+FORMS = (
+    'flowchart TD\n  A["{0}"] -->|"{0}"| B\n  click A href "{0}" "{0}"\n  click B call pwned()',
+    'flowchart LR\n  A@{{ img: "https://evil.example/a.png", label: "{0}", w: 60, h: 60 }}',
+    "flowchart LR\n  A:::x --> B\n  classDef x fill:url(https://evil.example/x),stroke:{0}",
+    "sequenceDiagram\n  A->>B: {0}\n  link A: Press @ javascript:pwned()\n  Note over A: {0}",
+    'classDiagram\n  class A {{\n    {0}\n  }}\n  link A "javascript:pwned()" "{0}"',
+    'stateDiagram-v2\n  state "{0}" as s1\n  [*] --> s1',
+    'erDiagram\n  A ||--o{{ B : "{0}"',
+    'gantt\n  title {0}\n  section {0}\n  A :a1, 2026-01-01, 3d\n  click a1 href "{0}"',
+    "timeline\n  title {0}\n  2002 : {0}",
+    "journey\n  title {0}\n  section {0}\n    Go: 5: {0}",
+    '%%{{init: {{"securityLevel": "loose", "htmlLabels": true, "themeCSS": "{0}", "theme": "{0}",'
+    ' "fontFamily": "{0}", "look": "handDrawn", "layout": "elk"}}}}%%\nflowchart LR\n  A["{0}"]',
+    "---\ntitle: {0}\nconfig:\n  securityLevel: loose\n---\nflowchart LR\n  A[`{0}`]",
+)
+# Draws each, and waits until it is a picture, or stays its source.
+DRAW = """async (node, text) => {
+  node.parts = [{ type: "text", text }];
+  node.flush();
+  const isOver = (one) => ["drawn", "not"].includes(one.dataset.diagram);
+  for (;;) {
+    const boxes = [...node.shadowRoot.querySelectorAll(".code")];
+    if (boxes.length && boxes.every(isOver)) return boxes.map((one) => one.dataset.diagram);
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}"""
+INSIDE = """() => [...document.querySelectorAll("*")].map((one) => one.localName)
+  .filter((name) => /^(img|iframe|object|embed|a|link|form)$/.test(name))"""
+
+
+def test_no_payload_runs_in_a_diagram(stage: Stage, watch: Watch) -> None:
+    # The frame's own policy is what stops them, before anything is sent.
+    watch.expect("policy stopped (script-src-attr|img-src|style-src)", "asked a foreign host")
+    watch.expect("violates the following Content Security Policy", "attribute .*: Expected")
+    stopped: list[str | None] = []
+    stage.page.on("requestfailed", lambda one: stopped.append(one.failure))
+    asked: list[str] = []
+    stage.page.on("request", lambda one: asked.append(one.url) if "evil" in one.url else None)
+    rng = Random(24)
+    texts = [form.format(one) for form in FORMS for one in rng.sample(payloads.PAYLOADS, 3)]
+    # Fuzzed: pieces of all of them in any order.
+    words = [word for text in texts for word in re.split(r"(\s+|[\[\](){}\"|:;])", text) if word]
+    texts += ["flowchart TD\n" + "".join(rng.choices(words, k=60)) for _ in range(12)]
+    fenced = "\n\n".join(f"~~~~mermaid\n{one}\n~~~~" for one in texts)
+    states = stage.element.evaluate(DRAW, fenced)
+    assert len(states) == len(texts)
+    assert states.count("drawn") > len(FORMS)
+    assert_harmless(stage, "parts", [[{"type": "text", "text": fenced}]])
+    assert stopped == ["csp"] * len(asked)
+    # Nothing is left of the texts in the frame that drew them.
+    for frame in stage.page.frames[1:]:
+        assert frame.evaluate(INSIDE) == []
 
 
 def test_what_cannot_be_seen_is_shown(stage: Stage) -> None:

@@ -94,6 +94,46 @@ def test_it_is_drawn_the_same_however_it_arrives(stage: Stage) -> None:
     assert stage.find(".prose").evaluate(html) == whole
 
 
+DIAGRAM = """```mermaid
+flowchart LR
+  A[Ask] -->|yes| B(Run)
+  click A href "javascript:pwned()"
+```
+"""
+
+
+def test_a_diagram_is_a_picture_and_its_source_one_press_away(stage: Stage) -> None:
+    broken = DIAGRAM.replace("A[Ask]", "A[Ask")
+    stage.show([{"type": "text", "text": f"{DIAGRAM}\n{broken}\n```mermaid\npie\n```\n"}])
+    box = stage.find(".code").first
+    picture = box.locator("img")
+    expect(picture).to_have_attribute("alt", "Diagram: flowchart LR")
+    assert picture.evaluate("(node) => node.decode().then(() => node.naturalWidth)") > 100
+    expect(box.locator("pre")).to_be_hidden()
+    box.get_by_role("button", name="Source").click()
+    expect(box.locator("pre")).to_contain_text("A[Ask] -->|yes| B(Run)")
+    expect(picture).to_be_hidden()
+    faults = stage.find(".diagram-fault")
+    expect(faults).to_have_count(2)
+    expect(faults.first).to_contain_text("Not drawn: Parse error on line 2")
+    expect(stage.find("pre").nth(1)).to_be_visible()
+    frame = stage.page.locator("iframe")
+    expect(frame).to_have_count(1)
+    expect(frame).to_have_attribute("sandbox", "allow-scripts")
+    inside = stage.page.frames[1]
+    assert inside.evaluate("() => origin") == "null"
+
+
+def test_a_diagram_is_drawn_when_its_text_ends_and_again_in_the_dark(stage: Stage) -> None:
+    stage.show([{"type": "text", "text": DIAGRAM}], live=True)
+    expect(stage.find("img")).to_have_count(0)
+    stage.show([{"type": "text", "text": DIAGRAM}])
+    expect(stage.find("img")).to_have_count(1)
+    light = stage.find("img").get_attribute("src")
+    stage.page.emulate_media(color_scheme="dark")
+    expect(stage.find("img")).not_to_have_attribute("src", light or "")
+
+
 def test_nothing_is_loaded_for_a_text_that_needs_nothing(page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -131,9 +171,10 @@ def test_axe_finds_nothing(
         options = {"viewport": {"width": 640, "height": 400}, "device_scale_factor": 2}
     page = profile(color_scheme="dark" if look == "dark" else "light", **options).open()
     stage = open_stage(page)
-    stage.show([{"type": "text", "text": TEXT}])
+    stage.show([{"type": "text", "text": f"{TEXT}\n{DIAGRAM if look == 'phone' else ''}"}])
     expect(stage.find("math")).to_have_count(3)
     expect(stage.find("code .k").first).to_be_visible()
+    expect(stage.find(".diagram img")).to_have_count(int(look == "phone"))
     page.screenshot(path=tmp_path / "rich.png", full_page=True)
     assert axe(page) == []
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

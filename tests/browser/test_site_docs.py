@@ -14,7 +14,7 @@ EXAMPLES = [
     block.text for block in code_blocks(PAGE.read_text("utf-8")) if block.language == "html"
 ]
 SHOWN = {
-    'id="reply"': "5 tool calls, 1 failed",
+    'id="reply"': "5 tool calls",
     'id="parts"': "tide_table",
     'id="text"': "tide_table",
 }

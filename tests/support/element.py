@@ -14,6 +14,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, Route
 
+from callblocks.server.pages import DIAGRAM, diagram_policy
 from support.nodejs import PACKAGES, ROOT, node
 
 __all__ = ("ADDRESS", "POLICY", "Stage", "open_stage")
@@ -97,6 +98,10 @@ def _serve(route: Route) -> None:
         route.fulfill(body=_STYLE, content_type="text/css")
     elif path == _ELEMENT:
         route.fulfill(body=_bundled(), content_type="text/javascript")
+    elif path == f"/web/{DIAGRAM}":
+        body = (ROOT / "web" / DIAGRAM).read_bytes()
+        headers = {"content-security-policy": diagram_policy(body), "content-type": "text/html"}
+        route.fulfill(body=body, headers=headers)
     elif (file := ROOT / path.lstrip("/")).is_file():
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
         route.fulfill(body=file.read_bytes(), content_type=kind)

@@ -58,6 +58,8 @@ export class ChatStream {
     this._keys = new Map();
     this._told = told;
     this._place = newPlace();
+    /** How long calls took that ended before this page heard of them. @type {Map<string, number>} */
+    this._took = new Map();
     this._stop = new AbortController();
     this._isBusy = false;
   }
@@ -230,6 +232,7 @@ export class ChatStream {
     const message = newMessage(shown.turn);
     this._begin(message, shown.status);
     const put = (/** @type {Message} */ one) => void this.messages.splice(-1, 1, one);
+    this._took = tookOf(before?.parts ?? []);
     if (old) put(old);
     this._told.messages();
     const replay = new Replay(message, old, put);
@@ -268,9 +271,10 @@ export class ChatStream {
   async _learn() {
     try {
       const shown = await shownChat(this.id, this._stop.signal, { last: "2" });
-      for (const { id, metadata } of shown?.messages ?? []) {
+      for (const { id, metadata, parts } of shown?.messages ?? []) {
         const own = this.messages.find((one) => one.id === id);
         if (own) own.metadata = { ...metadata, ...own.metadata, ...(metadata?.versions ? { versions: metadata.versions } : {}) };
+        if (own) withTimes(own, tookOf(parts));
       }
       this._told.messages();
     } catch {
@@ -285,6 +289,7 @@ export class ChatStream {
   _seen(message, isShown) {
     this._rename(message);
     this.isKnown = true;
+    if (this._took.size) withTimes(message, this._took);
     const block = Math.max(this.blocks, blockOf(this._place.last));
     if (block !== this.blocks) {
       this.blocks = block;
@@ -346,4 +351,28 @@ function isRunning(status) {
  */
 function filesOf(message) {
   return (message?.parts ?? []).filter((part) => part.type === "file");
+}
+
+/**
+ * How long calls took, by what the server says of them.
+ * @param {readonly import("../src/types.js").Part[]} parts
+ * @returns {Map<string, number>}
+ */
+function tookOf(parts) {
+  const known = parts.map((one) => /** @type {const} */ ([String(one.toolCallId), one.callProviderMetadata?.callblocks?.seconds]));
+  return new Map(known.filter(([, seconds]) => typeof seconds === "number"));
+}
+
+/**
+ * @param {Message} message
+ * @param {Map<string, number>} took
+ */
+function withTimes(message, took) {
+  for (const [at, part] of message.parts.entries()) {
+    const seconds = took.get(String(part.toolCallId));
+    const own = part.callProviderMetadata?.callblocks;
+    if (seconds === undefined || own?.seconds === seconds || !String(part.state).startsWith("output-")) continue;
+    // A new object: what is done is drawn once for each.
+    message.parts[at] = { ...part, callProviderMetadata: { ...part.callProviderMetadata, callblocks: { ...own, seconds } } };
+  }
 }

@@ -91,14 +91,15 @@ function newCall(part, id, approval, isLive) {
 }
 
 /**
- * How long a call took: as the page saw it, else as the server says.
+ * How long a call took: as the server says, else as the page saw it. A page that hears a turn again sees a call
+ * begin and end at once.
  * @param {Part} part
  */
 function secondsOf(part) {
-  const { startedAt, endedAt } = noteOf(part);
-  if (startedAt !== undefined && endedAt !== undefined) return Math.max(0, (endedAt - startedAt) / 1000);
   const said = (part.callProviderMetadata ?? part.providerMetadata)?.callblocks?.seconds;
-  return typeof said === "number" && said >= 0 ? said : undefined;
+  if (typeof said === "number" && said >= 0) return said;
+  const { startedAt, endedAt } = noteOf(part);
+  return startedAt !== undefined && endedAt !== undefined ? Math.max(0, (endedAt - startedAt) / 1000) : undefined;
 }
 
 /** @param {CallState} state */

@@ -59,7 +59,13 @@ export class MarkdownView {
    */
   update(text, { live = false } = {}) {
     const safe = visible(live ? text.replace(HALF, "") : text);
-    if (safe === this.#text && (live || this.#isOver || !this.#hasLinks())) return;
+    if (safe === this.#text && (live || this.#isOver)) return;
+    if (safe === this.#text && !this.#hasLinks()) {
+      // Its last block will not grow any more.
+      this.#isOver = true;
+      this.#enrich(live);
+      return;
+    }
     // A link may be explained after its use: once all has come, it is read as a whole.
     if (!safe.startsWith(this.#text) || (!live && this.#hasLinks())) this.#forget();
     this.#isOver = !live;

@@ -122,9 +122,22 @@ const allOf = (node, selector) => [...(node.matches(selector) ? [node] : []), ..
  * @param {Element} code
  */
 function colourWith(place, code) {
+  if (code.getAttribute("data-language") === "mermaid") return void diagramOf(code);
   const text = code.textContent ?? "";
   const library = text.length <= LONGEST_CODE && !LONG_LINE.test(text) && colours.for(place);
   if (library) attempt(code, () => colour(code, library));
+}
+
+/**
+ * A diagram is drawn by a module of its own, loaded with the first.
+ * @param {Element} code
+ */
+async function diagramOf(code) {
+  code.setAttribute("data-drawn", "");
+  const box = code.closest(".code");
+  // Where it cannot be loaded, the source stays.
+  const module = await import("./diagrams.js").catch(() => null);
+  if (box instanceof HTMLElement) module?.drawDiagram(box);
 }
 
 /**

@@ -9,6 +9,7 @@ them, and no other page may frame them.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from functools import lru_cache
@@ -23,8 +24,10 @@ from callblocks.server.service import service_of
 from callblocks.views.html.page_markdown import web_folder
 
 __all__ = (
+    "DIAGRAM",
     "PAGES",
     "WEB",
+    "diagram_policy",
     "is_page",
     "send_file",
     "show_inspector",
@@ -58,6 +61,14 @@ _POLICY = (
     " connect-src 'self'; frame-src 'self' blob:; object-src 'self' blob:; font-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+# The frame that draws diagrams: Mermaid writes styles into its pictures. It has no origin, loads
+# nothing, and runs what the page around it hands in.
+DIAGRAM = "src/diagram.html"
+_DIAGRAM_POLICY = (
+    "default-src 'none'; script-src 'sha256-{}' blob:; style-src 'unsafe-inline'; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts"
+)
+_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 _HEADERS = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
@@ -80,6 +91,13 @@ Install it again; in a checkout the folder stands beside <code>src</code>.</p>
 def is_page(path: str) -> bool:
     """Return whether an address is that of a page or of its files, which are equal for all."""
     return path in PAGES or path.startswith(WEB)
+
+
+def diagram_policy(content: bytes) -> str:
+    """Return the policy of the frame that draws diagrams: its own script, and what is handed in."""
+    script = _SCRIPT.search(content)
+    digest = hashlib.sha256(script[1] if script else b"").digest()
+    return _DIAGRAM_POLICY.format(base64.b64encode(digest).decode())
 
 
 async def show_page(request: Request) -> Response:
@@ -123,6 +141,8 @@ async def _sent(request: Request, path: str) -> Response | None:
         return None
     content, tag = found
     headers = {**_HEADERS, "etag": tag}
+    if path == DIAGRAM:
+        headers["content-security-policy"] = diagram_policy(content)
     if tag in request.headers.get("if-none-match", ""):
         return Response(None, 304, headers)
     return Response(content, 200, headers, _TYPES[Path(path).suffix])
@@ -141,7 +161,8 @@ def _read(path: str) -> tuple[bytes, str] | None:
         if not file.is_file() or not file.is_relative_to(folder):
             return None
         return _kept(file, state.st_mtime_ns, state.st_size)
-    except (CallblocksError, OSError):
+    except (CallblocksError, OSError, RuntimeError):
+        # A RuntimeError: some builds of Python lack lzma, by which the largest file is packed.
         return None
 
 

@@ -201,7 +201,7 @@ def _short(line: str) -> str:
 
 # --- The arrival of each event: the number of characters fed when the parser emitted it ---
 #
-#     arrivals("Hi 🛠️[say hello]", Parser())   →   Text at 1, CallStarted at 16, …
+#     arrivals("Hi 🛠️[say hello]", "auto")   →   Text at 1, CallStarted at 16, …
 #
 # A text is fed by one character at a time, a long one by pieces of `step_of(text)` characters. What
 # continues an event is joined to it, and keeps the place at which the event began to be known.
@@ -223,10 +223,11 @@ def step_of(text: str) -> int:
     return max(1, -(-len(text) // _PIECES))
 
 
-def arrivals(text: str, parser: Parser) -> list[Arrival]:
+def arrivals(text: str, dialect: str | Parser = "auto") -> list[Arrival]:
     """The events of a text in their order, neighbours that continue each other joined."""
     joined: list[Arrival] = []
     run: list[Arrival] = []
+    parser = Parser(dialect) if isinstance(dialect, str) else dialect
     for one in _arriving(text, parser):
         if run and _key(one.event) != _key(run[0].event):
             joined += _joined(run)
