@@ -191,6 +191,8 @@ class Connection:
 
 def read_json(content: bytes) -> dict[str, Any]:
     """Return the object in a body; raise `GatewayFault` where there is none."""
+    # Programs on Windows write a mark before it.
+    content = content.removeprefix(b"\xef\xbb\xbf")
     try:
         value = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -124,8 +124,10 @@ def test_no_body_is_a_fault_of_the_gateway(
     assert answer.status_code < 500
 
 
-def test_half_a_character_is_no_mistake(gateway: RunningGateway) -> None:
-    body = b'{"messages": [{"role": "user", "content": "cut \\ud83d"}]}'
+def test_half_a_character_and_a_byte_order_mark_are_no_mistake(
+    gateway: RunningGateway,
+) -> None:
+    body = b'\xef\xbb\xbf{"messages": [{"role": "user", "content": "cut \\ud83d"}]}'
     assert gateway.client.post("/v1/chat/completions", content=body).status_code == 200
 
 
