@@ -72,6 +72,13 @@ def _row(page: Page, seq: int) -> Locator:
     return page.locator(f"#raw tr[data-seq='{seq}']")
 
 
+def test_a_link_opens_the_page_at_its_block(browser: Browser, trip: str) -> None:
+    with watched(browser) as watch:
+        page = watch.open(f"{trip}&block=5")
+        expect(_row(page, 5)).to_have_attribute("aria-selected", "true")
+        expect(page.locator("#block")).to_contain_text('"seq": 5')
+
+
 def test_choosing_a_block_marks_what_the_model_sees_of_it(inspector: Page) -> None:
     _row(inspector, 4).click()
     expect(_row(inspector, 4)).to_have_attribute("aria-selected", "true")

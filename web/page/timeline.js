@@ -1,7 +1,7 @@
 /**
  * The inspector: the blocks of a timeline as they are stored, beside what the model sees of them.
  *
- *     /timeline?name=trip
+ *     /timeline?name=trip              /timeline?name=trip&block=12     the block is chosen
  *
  * Choosing a block marks what the model sees of it, and the other way round.
  */
@@ -46,10 +46,14 @@ class Inspector {
     part("save-lines", "button").addEventListener("click", () => save(`${base}/lines`, `${this.name}.jsonl`, found));
   }
 
-  /** Load all, then follow. */
-  async start() {
+  /**
+   * Load all, choose a block, then follow.
+   * @param {number} [chosen]
+   */
+  async start(chosen = 0) {
     try {
       await this._load();
+      if (chosen) this.select(chosen);
       await follow(this.name, () => this.blocks.last, { came: (entries) => this._came(entries), tell: (words) => this._tell(words) });
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -184,7 +188,7 @@ async function start(asked) {
     const known = offer(asked);
     const name = asked || (await known);
     part("chat", "a").href = name ? `/?chat=${encodeURIComponent(name)}` : "/";
-    if (name) await Promise.all([known, new Inspector(name).start()]);
+    if (name) await Promise.all([known, new Inspector(name).start(Number(parameters.get("block")))]);
     else part("facts", "p").textContent = "No timelines yet. A chat writes the first one.";
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
@@ -192,6 +196,7 @@ async function start(asked) {
   }
 }
 
-const asked = new URLSearchParams(location.search).get("name") ?? "";
+const parameters = new URLSearchParams(location.search);
+const asked = parameters.get("name") ?? "";
 mountShell({ page: "timeline", chat: asked });
 start(asked);

@@ -1,7 +1,9 @@
 """From trials to a report: shares with intervals, a verdict, and what failed where.
 
 Only trials that measured the model count in shares; the others are listed by their state. A setup
-is compared with the best one over the tasks that both were measured on.
+is compared with the best one over the tasks that both were measured on. The best one has the
+largest share of right answers among those of which at least half of the trials were measured:
+a setup that was hardly measured says little, and stands behind the others.
 """
 
 from __future__ import annotations
@@ -10,17 +12,30 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, median
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
 from callblocks.core.errors import CallerError
-from callblocks.evals.interval import Share, difference, share
-from callblocks.evals.trials import Header, Trial
-from callblocks.views.report import Interval, Intervals, Part, Section, Table
+from callblocks.evals.interval import Amount, Share, amount, difference, share
+from callblocks.evals.trials import GRAMMAR, SILENT, Header, Trial
+from callblocks.views.report import (
+    Cell,
+    Folded,
+    Interval,
+    Intervals,
+    Link,
+    Listing,
+    Part,
+    Section,
+    Table,
+)
 from callblocks.views.rows import visible
 
 __all__ = (
+    "FAILED",
+    "Measures",
     "Report",
     "SetupReport",
     "compare_sections",
@@ -28,32 +43,62 @@ __all__ = (
     "make_report",
     "read_report",
     "report_sections",
+    "times",
     "winner",
 )
 
 _Rows = dict[str, list[bool]]
+_Value = TypeVar("_Value", bool, int, float)
+FAILED = "What was not right"
+"""The section that a terminal leaves out."""
 _SHOWN = 60
 """So many failures stand on the page, a few of each setup and class."""
+_VERSION = 2
+_STATES = {
+    "endless": "without an end",
+    "context": "too long for the model's context",
+    "unsayable": "that the setup cannot ask",
+    "endpoint": "without an answer of the server",
+    "fault": "with a check that failed",
+}
 
 
-class SetupReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What one setup gave. Tokens and times are of measured trials: means, and medians."""
+class Measures(msgspec.Struct, frozen=True, kw_only=True):
+    """What measured trials gave. Times are in seconds, `first_call` up to the first call's end."""
 
-    name: str
     right: Share
     valid: Share
     """Trials that wrote a call or began one, and all of whose calls could run."""
-    kinds: dict[str, Share]
-    states: dict[str, int]
     calls: int
     repairs: int
     foreign: int
-    tokens_in: float
-    tokens_out: float
-    first_call: float | None
-    seconds: float
+    """Calls in another dialect than that of the setup."""
+    silent: int
+    """Trials in which the model said nothing at all."""
+    tokens_in: Amount
+    tokens_out: Amount
+    first_call: Amount
+    seconds: Amount
+
+    @property
+    def cost(self) -> float:
+        """Return the tokens of a trial."""
+        return (self.tokens_in.value or 0.0) + (self.tokens_out.value or 0.0)
+
+
+class SetupReport(Measures, frozen=True, kw_only=True):
+    """What one setup gave, in all and by class."""
+
+    name: str
+    kinds: dict[str, Measures]
+    states: dict[str, int]
     tasks: _Rows
     """Right or not, of each measured trial, by task."""
+
+    @property
+    def is_measured(self) -> bool:
+        """Return whether at least half of the trials say something about the model."""
+        return 0 < self.right.count >= sum(self.states.values()) / 2
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -66,14 +111,17 @@ class Failed(msgspec.Struct, frozen=True):
     state: str
     why: str
     timeline: str
+    block: int = 0
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All that an evaluation found out; the setups are in order, the best one first."""
 
-    version: int = 1
+    version: int = _VERSION
     model: str
     tasks: int
+    kinds: dict[str, int]
+    """How many tasks each class has."""
     repeats: int
     missing: int
     """Trials that were never run: the run was broken off."""
@@ -89,9 +137,12 @@ def make_report(header: Header, trials: Sequence[Trial]) -> Report:
     """Return the report of a run's trials."""
     ordered = sorted(trials, key=lambda trial: trial.key)
     setups = [_setup(one.name, header, ordered) for one in header.setups]
-    setups.sort(key=lambda one: (-one.right.value, one.tokens_in + one.tokens_out, one.name))
+    setups.sort(key=lambda one: (not one.is_measured, -one.right.value, one.cost, one.name))
     failed = [
-        Failed(one.setup, one.task, one.kind, one.repeat, one.state, one.why, one.timeline)
+        Failed(
+            *(one.setup, one.task, one.kind, one.repeat, one.state, one.why),
+            *(one.timeline, one.block),
+        )
         for one in ordered
         if one.state != "right"
     ]
@@ -99,6 +150,7 @@ def make_report(header: Header, trials: Sequence[Trial]) -> Report:
     return Report(
         model=header.model,
         tasks=len(header.tasks),
+        kinds=dict(Counter(kind for _, kind in header.tasks)),
         repeats=header.repeats,
         missing=wanted - len(trials),
         max_tokens=header.max_tokens,
@@ -110,10 +162,22 @@ def make_report(header: Header, trials: Sequence[Trial]) -> Report:
     )
 
 
+class _Version(msgspec.Struct):
+    version: int
+    setups: tuple[dict[str, Any], ...]
+
+
 def read_report(path: str | Path) -> Report:
     """Read a report that was written as JSON."""
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=Report)
+        content = Path(path).read_bytes()
+        found = msgspec.json.decode(content, type=_Version).version
+        if found != _VERSION:
+            raise CallerError(
+                f"{path}: the report is of another version of callblocks ({found}, and not "
+                f"{_VERSION}); run the evaluation again: it makes it anew from its trials"
+            )
+        return msgspec.json.decode(content, type=Report)
     except (OSError, msgspec.DecodeError) as error:
         raise CallerError(f"{path}: this is no report: {error}") from error
 
@@ -121,34 +185,45 @@ def read_report(path: str | Path) -> Report:
 def _setup(name: str, header: Header, trials: Iterable[Trial]) -> SetupReport:
     own = [trial for trial in trials if trial.setup == name]
     measured = [trial for trial in own if trial.is_measured]
-    called = [trial for trial in measured if trial.made or trial.broken]
     kinds = dict.fromkeys(kind for _, kind in header.tasks)
-    firsts = [trial.first_call for trial in measured if trial.first_call is not None]
     return SetupReport(
+        **_measures(measured),
         name=name,
-        right=share(_by_task(measured)),
-        valid=share(_by_task(called, _is_valid)),
         kinds={
-            kind: share(_by_task([one for one in measured if one.kind == kind])) for kind in kinds
+            kind: Measures(**_measures([one for one in measured if one.kind == kind]))
+            for kind in kinds
         },
         states=dict(sorted(Counter(trial.state for trial in own).items())),
-        calls=sum(len(trial.made) for trial in measured),
-        repairs=sum(trial.repairs for trial in measured),
-        foreign=sum(trial.foreign for trial in measured),
-        tokens_in=round(fmean(trial.tokens_in for trial in measured), 1) if measured else 0.0,
-        tokens_out=round(fmean(trial.tokens_out for trial in measured), 1) if measured else 0.0,
-        first_call=round(median(firsts), 3) if firsts else None,
-        seconds=round(median(trial.seconds for trial in measured), 3) if measured else 0.0,
-        tasks=_by_task(measured),
+        tasks=_by_task(measured, _is_right),
     )
 
 
-def _by_task(trials: Iterable[Trial], holds: Callable[[Trial], bool] | None = None) -> _Rows:
-    rows: _Rows = {}
+def _measures(trials: Sequence[Trial]) -> dict[str, Any]:
+    called = [trial for trial in trials if trial.made or trial.broken]
+    first = [trial for trial in trials if trial.first_call is not None]
+    return {
+        "right": share(_by_task(trials, _is_right)),
+        "valid": share(_by_task(called, _is_valid)),
+        "calls": sum(len(trial.made) for trial in trials),
+        "repairs": sum(trial.repairs for trial in trials),
+        "foreign": sum(trial.foreign for trial in trials),
+        "silent": sum(trial.why == SILENT for trial in trials),
+        "tokens_in": amount(_by_task(trials, lambda trial: trial.tokens_in)),
+        "tokens_out": amount(_by_task(trials, lambda trial: trial.tokens_out)),
+        "first_call": amount(_by_task(first, lambda trial: trial.first_call or 0.0)),
+        "seconds": amount(_by_task(trials, lambda trial: trial.seconds)),
+    }
+
+
+def _by_task(trials: Iterable[Trial], value: Callable[[Trial], _Value]) -> dict[str, list[_Value]]:
+    rows: dict[str, list[_Value]] = {}
     for trial in trials:
-        found = holds(trial) if holds is not None else trial.state == "right"
-        rows.setdefault(trial.task, []).append(found)
+        rows.setdefault(trial.task, []).append(value(trial))
     return rows
+
+
+def _is_right(trial: Trial) -> bool:
+    return trial.state == "right"
 
 
 def _is_valid(trial: Trial) -> bool:
@@ -159,31 +234,39 @@ def _is_valid(trial: Trial) -> bool:
 
 
 def winner(report: Report) -> SetupReport | None:
-    """Return the best setup; of those not told apart from it, the one with fewest tokens."""
-    measured = [one for one in report.setups if one.right.count]
-    if not measured:
+    """Return the best setup. Of those that are not told apart from it, the one that can ask most
+    of the tasks, and then the one with the fewest tokens.
+    """
+    known = _ranked(report.setups)
+    if not known:
         return None
-    near = [measured[0], *_near(measured)]
-    return min(near, key=lambda one: (one.tokens_in + one.tokens_out, one.name))
+    near = [known[0], *_near(known)]
+    return min(near, key=lambda one: (one.states.get("unsayable", 0), one.cost, one.name))
 
 
-def _near(setups: Sequence[SetupReport]) -> list[SetupReport]:
+def _ranked(setups: Sequence[SetupReport]) -> list[SetupReport]:
+    """Return the setups that were measured; those that hardly were, where no other was."""
+    return [one for one in setups if one.is_measured] or [one for one in setups if one.right.count]
+
+
+def _near(known: Sequence[SetupReport]) -> list[SetupReport]:
     """Return the setups that cannot be told apart from the first."""
-    rest = [one for one in setups[1:] if one.right.count]
-    return [one for one in rest if difference(setups[0].tasks, one.tasks, len(rest))[1] <= 0]
+    rest = known[1:]
+    return [one for one in rest if difference(known[0].tasks, one.tasks, len(rest))[1] <= 0]
 
 
 def _verdict(setups: Sequence[SetupReport]) -> list[str]:
-    measured = [one for one in setups if one.right.count]
-    if not measured:
-        return ["Nothing was measured: no trial said anything about the model."]
-    best = measured[0]
+    known = _ranked(setups)
+    if not known:
+        said = ["Nothing was measured: no trial said anything about the model."]
+        return said + _uncounted(setups)
+    best = known[0]
     if best.right.value < 0.1:
         words = f"No setup works: the best, {best.name}, is right in {_percent(best.right)}."
     else:
         words = f"{best.name} is right in {_percent(best.right)} of the trials."
-    said, near = [words], _near(measured)
-    if not any(one.calls for one in measured):
+    said, near = [words], _near(known)
+    if not any(one.calls for one in known):
         said.append("The model made no call in any setup: what is right are tasks that need none.")
     if near:
         names = ", ".join(f"{one.name} ({_percent(one.right)})" for one in near)
@@ -191,18 +274,33 @@ def _verdict(setups: Sequence[SetupReport]) -> list[str]:
             f"Not to be told apart from it by {len(best.tasks)} tasks: {names}. "
             "More tasks or repeats would be needed."
         )
-    for one in measured[1:]:
+    for one in known[1:]:
         if one not in near:
-            mean, low, high = difference(best.tasks, one.tasks, len(measured) - 1)
+            mean, low, high = difference(best.tasks, one.tasks, len(known) - 1)
             said.append(
                 f"{one.name} is worse, by {mean * 100:.0f} points (95 %: {low * 100:.0f} to "
                 f"{high * 100:.0f})."
             )
+    return said + _uncounted(setups)
+
+
+def _uncounted(setups: Sequence[SetupReport]) -> list[str]:
+    said: list[str] = []
     for one in setups:
-        other = {state: n for state, n in one.states.items() if state not in ("right", "wrong")}
-        if other:
-            listed = ", ".join(f"{number} {state}" for state, number in other.items())
-            said.append(f"{one.name}: not counted are {listed}.")
+        parts = [
+            f"{one.states[state]} {_STATES[state]}" for state in _STATES if state in one.states
+        ]
+        if parts:
+            count = sum(one.states.values())
+            words = f"{one.name}: not counted are {', '.join(parts)}, of {count} trials"
+            hardly = "" if one.is_measured else "; that is too few to say anything"
+            said.append(f"{words}{hardly}.")
+        if one.silent:
+            said.append(f"{one.name}: the model said nothing in {one.silent} trials (wrong).")
+        if one.foreign:
+            held = ", though it was held to a grammar" if one.name.endswith(GRAMMAR) else ""
+            words = f"{one.foreign} of {one.calls} calls were in another dialect{held}"
+            said.append(f"{one.name}: {words}.")
     return said
 
 
@@ -213,33 +311,32 @@ def _percent(one: Share) -> str:
 # --- Sections, for a terminal and for a page ---
 
 
-def report_sections(report: Report, command: str = "") -> list[Section]:
-    """Return the report as sections; `command` opens the timelines of trials."""
+def report_sections(report: Report, serve: str = "", address: str = "") -> list[Section]:
+    """Return the report as sections.
+
+    `serve` is the command that serves the timelines, and `address` where they then are.
+    """
     sections = [
         Section("Verdict", list(report.verdict)),
-        Section("Setups", [_shares("right answers by setup", report.setups), _table(report)]),
-        Section("Classes", [_classes(report)]),
+        Section("Setups", [_shares(report.setups), _table(report), _costs(report.setups)]),
+        Section("Classes", [_classes(report), *map(_class_details, report.setups)]),
     ]
-    sections += [Section(f"Classes: {one.name}", [_kinds_plot(one)]) for one in report.setups[:2]]
     if report.missing:
         sections.insert(0, Section("Unfinished", [f"{report.missing} trials were not run."]))
     if report.failed:
-        parts: list[Part] = [_failed(report.failed)]
-        if command:
-            parts.append(f"A timeline is opened with: {command}")
-        sections.append(Section("What was not right", parts))
+        parts: list[Part] = [_failed(report.failed, address)]
+        if serve:
+            words = f"The timelines are served by: {serve}"
+            parts.insert(
+                0, f"{words}. The links then lead to the failing call." if address else words
+            )
+        sections.append(Section(FAILED, parts))
     sections.append(Section("How it was asked", _conditions(report)))
     return sections
 
 
-def _shares(about: str, setups: Sequence[SetupReport]) -> Intervals:
-    return Intervals(about, [_row(one.name, one.right) for one in setups])
-
-
-def _kinds_plot(one: SetupReport) -> Intervals:
-    return Intervals(
-        f"right answers of {one.name} by class", [_row(*item) for item in one.kinds.items()]
-    )
+def _shares(setups: Sequence[SetupReport]) -> Intervals:
+    return Intervals("right answers by setup", [_row(one.name, one.right) for one in setups])
 
 
 def _row(label: str, one: Share) -> Interval:
@@ -248,59 +345,112 @@ def _row(label: str, one: Share) -> Interval:
 
 
 def _table(report: Report) -> Table:
-    head = ["setup", "right", "95 %", "valid", "repairs", "tokens", "first call", "total"]
-    head += ["not counted"]
+    head = ["setup", "right", "valid calls", "calls", "repairs", "not counted"]
     rows = [
         [
             one.name,
-            f"{one.right.value:.0%}",
-            f"{one.right.low:.0%}-{one.right.high:.0%}",
-            f"{one.valid.value:.0%}" if one.valid.count else "-",
+            _short(one.right),
+            _short(one.valid),
+            f"{one.calls}",
             f"{one.repairs}",
-            f"{one.tokens_in:.0f} + {one.tokens_out:.0f}",
-            "-" if one.first_call is None else f"{one.first_call:.2f} s",
-            f"{one.seconds:.2f} s",
-            f"{sum(n for state, n in one.states.items() if state not in ('right', 'wrong'))}",
+            f"{sum(one.states.values()) - one.right.count}",
         ]
         for one in report.setups
     ]
     return Table(head, rows)
 
 
+def _short(one: Share) -> str:
+    return f"{one.value:.0%} ({one.low:.0%} to {one.high:.0%})" if one.count else "-"
+
+
+def _mean(one: Amount, form: str) -> str:
+    if one.value is None:
+        return "-"
+    if one.low is None or one.high is None:
+        return f"{one.value:{form}}"
+    return f"{one.value:{form}} ({one.low:{form}} to {one.high:{form}})"
+
+
+_COSTS = ("tokens in", "tokens out", "first call, s", "total, s")
+
+
+def _cost_cells(one: Measures) -> list[str]:
+    return [
+        _mean(one.tokens_in, ".0f"),
+        _mean(one.tokens_out, ".0f"),
+        _mean(one.first_call, ".2f"),
+        _mean(one.seconds, ".2f"),
+    ]
+
+
+def _costs(setups: Sequence[SetupReport]) -> Table:
+    return Table(["a trial costs", *_COSTS], [[one.name, *_cost_cells(one)] for one in setups])
+
+
 def _classes(report: Report) -> Table:
-    kinds = list(report.setups[0].kinds) if report.setups else []
     rows = [
         [
             kind,
+            f"{report.kinds[kind]}",
             *(
-                f"{one.kinds[kind].value:.0%}" if one.kinds[kind].count else "-"
+                f"{one.kinds[kind].right.value:.0%}" if one.kinds[kind].right.count else "-"
                 for one in report.setups
             ),
         ]
-        for kind in kinds
+        for kind in report.kinds
     ]
-    return Table(["class", *(one.name for one in report.setups)], rows)
+    return Table(["class", "tasks", *(one.name for one in report.setups)], rows)
 
 
-def _failed(failed: Sequence[Failed]) -> Table:
+def _class_details(one: SetupReport) -> Folded:
+    plot = Intervals(
+        f"right answers of {one.name} by class",
+        [_row(kind, measures.right) for kind, measures in one.kinds.items()],
+    )
+    rows = [
+        [kind, _short(known.right), _short(known.valid), f"{known.repairs}", *_cost_cells(known)]
+        for kind, known in one.kinds.items()
+    ]
+    head = ["class", "right", "valid calls", "repairs", *_COSTS]
+    return Folded(f"{one.name}, by class", [plot, Table(head, rows)])
+
+
+def _failed(failed: Sequence[Failed], address: str) -> Table:
     shown: list[Failed] = []
     seen: Counter[tuple[str, str]] = Counter()
     for one in failed:
         seen[one.setup, one.kind] += 1
         if seen[one.setup, one.kind] <= 2 and len(shown) < _SHOWN:
             shown.append(one)
-    rows = [[one.task, one.setup, one.state, one.why, one.timeline] for one in shown]
+    rows: list[list[Cell]] = [
+        [one.task, one.setup, one.state, one.why, _link(one, address)] for one in shown
+    ]
     if len(shown) < len(failed):
         rows.append([f"{len(failed) - len(shown)} more are in the JSON", "", "", "", ""])
-    return Table(["task", "setup", "state", "why", "timeline"], rows)
+    return Table(["task", "setup", "state", "why", "timeline"], rows, words=(1, 2, 3, 4))
+
+
+def _link(one: Failed, address: str) -> Cell:
+    if not address or not one.timeline:
+        return one.timeline
+    place = f"name={quote(one.timeline)}&block={one.block}"
+    return Link(one.timeline, f"{address}/timeline?{place}")
 
 
 def _conditions(report: Report) -> list[Part]:
     heat = "the model's own" if report.temperature is None else f"{report.temperature}"
+    kinds = ", ".join(f"{kind} {count}" for kind, count in report.kinds.items())
     return [
-        f"Model: {report.model}. {report.tasks} tasks, {report.repeats} times each. "
+        f"Model: {report.model}. {report.tasks} tasks, {times(report.repeats)} each. "
         f"At most {report.max_tokens} tokens a reply, temperature: {heat}. The seed of a trial "
-        "follows from its task and its number, so that all setups have the same."
+        "follows from its task and its number, so that all setups have the same.",
+        f"Tasks by class: {kinds}.",
+        *(
+            Folded(f"The prompt of {name}, for the first task", [Listing(text)])
+            for name, text in report.prompts.items()
+            if text
+        ),
     ]
 
 
@@ -327,8 +477,18 @@ def compare_sections(one: Report, other: Report, names: tuple[str, str]) -> list
         changed = _changed(left.tasks, right.tasks)
         if changed:
             words.append(f"{left.name}: {changed}")
-    head = ["setup", names[0], names[1], "difference", "verdict"]
-    return [Section("Comparison", [Table(head, rows), *words])]
+    head = ["setup", *names, "difference", "verdict"]
+    about = f"{names[0]}: {_sample(one)}. {names[1]}: {_sample(other)}."
+    return [Section("Comparison", [about, Table(head, rows, words=(4,)), *words])]
+
+
+def _sample(one: Report) -> str:
+    return f"{one.model}, {one.tasks} tasks, {times(one.repeats)} each"
+
+
+def times(repeats: int) -> str:
+    """Return how often something was done, in words."""
+    return "once" if repeats == 1 else f"{repeats} times"
 
 
 def _changed(left: Mapping[str, Sequence[bool]], right: Mapping[str, Sequence[bool]]) -> str:

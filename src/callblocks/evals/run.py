@@ -39,7 +39,7 @@ from callblocks.core.events import (
 from callblocks.core.specs import ToolSpec
 from callblocks.dialects import dialects
 from callblocks.evals.task import Check, Made, Task, check_names, fault_of, faulty_call
-from callblocks.evals.trials import Header, Setup, State, Trial, TrialFile, locked
+from callblocks.evals.trials import SILENT, Header, Setup, State, Trial, TrialFile, locked
 from callblocks.models.model import (
     MODEL_CODES,
     NATIVE,
@@ -390,7 +390,7 @@ def _judged(trial: Trial, task: Task, log: _Log, check: Check | None) -> Trial:
     if trial.broken and not trial.made and check is None:
         return msgspec.structs.replace(trial, state="wrong", why=f"no call: {log.broken[0]}")
     if not trial.made and not answer.strip():
-        return msgspec.structs.replace(trial, state="wrong", why="it said nothing")
+        return msgspec.structs.replace(trial, state="wrong", why=SILENT)
     try:
         why = fault_of(task, trial.made, answer, check)
     except (Exception, SystemExit) as error:  # a function of the user, which may do anything

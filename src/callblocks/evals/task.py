@@ -233,7 +233,7 @@ def _against(want: Expected, wanted: Mapping[str, Any], call: Made, task: Task) 
             return f"{call.name}: {key} is {short(given.get(key))}, and not {short(value)}"
     for key, predicate in want.where.items():
         if not holds(predicate, given.get(key)):
-            return f"{call.name}: {key} is {short(given.get(key))}, against {predicate}"
+            return f"{call.name}: {key} is {short(given.get(key))}, against {short(predicate)}"
     for key, value in call.input.items():
         known = key in wanted or key in want.where or value in (None, "", [], {})
         if not known and (key not in defaults or not same(value, defaults[key])):

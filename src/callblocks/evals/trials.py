@@ -31,6 +31,8 @@ from callblocks.models.model import NATIVE
 
 __all__ = (
     "FOLDER_FILE",
+    "GRAMMAR",
+    "SILENT",
     "Header",
     "Setup",
     "State",
@@ -44,6 +46,10 @@ State: TypeAlias = Literal["right", "wrong", "endless", "context", "unsayable", 
 
 VERSION = 1
 FOLDER_FILE = "trials.jsonl"
+GRAMMAR = " + grammar"
+"""What the name of a setup with a grammar ends with."""
+SILENT = "it said nothing"
+"""Why a trial is wrong in which the model said nothing at all."""
 _AGAIN = ("endpoint", "fault")
 """The states of trials that a further run does anew: they say nothing about the model."""
 
@@ -60,7 +66,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
         """Return the name in reports."""
         if self.native:
             return NATIVE
-        return f"{self.dialect} + grammar" if self.grammar else self.dialect
+        return f"{self.dialect}{GRAMMAR}" if self.grammar else self.dialect
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):

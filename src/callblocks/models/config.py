@@ -87,7 +87,8 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `key_env` names the environment variable with the key; without it the key is the one of the
     address. `headers` are sent as they stand, `headers_env` with the values of the variables that
     they name. `mode`, `dialect`, `system`, `temperature` and `max_tokens` are what the options of
-    the same name say, for this model. `context` is how many tokens it takes in and writes
+    the same name say, for this model. With `grammar` it is held to its dialect, where its server
+    can do that. `context` is how many tokens it takes in and writes
     together; half of it is for the timeline, in each turn in which this model speaks. `extra` is
     laid over the body of each request. The others are those of `EndpointSettings`.
     """
@@ -97,6 +98,7 @@ class ModelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     key_env: str = ""
     mode: CallMode | None = None
     dialect: str = ""
+    grammar: bool = False
     system: str = ""
     temperature: float | None = None
     max_tokens: int | None = None
@@ -173,8 +175,8 @@ NO_OVERRIDES = Overrides()
 class NamedModel(msgspec.Struct, frozen=True, kw_only=True):
     """An open model.
 
-    `spec` is its form with the file's names resolved. `name` is its name in the file, and `dialect`
-    and `system` come from the file; each is empty where the file has none.
+    `spec` is its form with the file's names resolved. `name` is its name in the file, and
+    `dialect`, `system` and `grammar` come from the file; each is empty where the file has none.
     """
 
     model: Model
@@ -182,6 +184,7 @@ class NamedModel(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     dialect: str = ""
     system: str = ""
+    grammar: bool = False
 
 
 def open_named(
@@ -212,6 +215,7 @@ def open_entry(
         name=name,
         dialect=entry.dialect,
         system=entry.system,
+        grammar=entry.grammar,
     )
 
 

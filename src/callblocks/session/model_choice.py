@@ -53,13 +53,15 @@ class Offered(msgspec.Struct, frozen=True):
     """A model that a turn may choose, and its dialect; "" means that of its family.
 
     `label` is the name under which turns choose it, if that is not the model's own name. `system`
-    is its system prompt; `None` means the session's.
+    is its system prompt, and `grammar` whether it is held to its dialect; `None` means the
+    session's.
     """
 
     model: Model
     dialect: str = ""
     label: str = ""
     system: str | None = None
+    grammar: bool | None = None
 
     @property
     def name(self) -> str:

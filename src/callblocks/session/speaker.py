@@ -143,6 +143,7 @@ class Speaker:
         self._tools = tools
         self._settings = settings
         self._system = settings.system if offered.system is None else offered.system
+        self._is_held = settings.grammar if offered.grammar is None else offered.grammar
         self._zone = zone
         self._has_called = has_called
         self._learned = learned
@@ -216,7 +217,7 @@ class Speaker:
         dialect = self.dialect
         told = instructions(dialect, tools, self._system, compact=self._is_compact())
         written = self._written.setdefault(dialect.name, {})
-        has_grammar = self._settings.grammar and bool(tools.names)
+        has_grammar = self._is_held and bool(tools.names)
         return Exchange(
             mode,
             TextDialogue(dialect, tools, told, self._zone, written),

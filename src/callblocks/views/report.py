@@ -7,14 +7,44 @@ from typing import TypeAlias
 
 import msgspec
 
-__all__ = ("Bar", "Bars", "Interval", "Intervals", "Part", "Section", "Table")
+__all__ = (
+    "Bar",
+    "Bars",
+    "Cell",
+    "Folded",
+    "Interval",
+    "Intervals",
+    "Link",
+    "Listing",
+    "Part",
+    "Section",
+    "Table",
+    "cell_text",
+)
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A cell that leads somewhere: an address of http, as the program that made it knows it."""
+
+    text: str
+    href: str
+
+
+Cell: TypeAlias = str | Link
+
+
+def cell_text(cell: Cell) -> str:
+    """Return the words of a cell."""
+    return cell.text if isinstance(cell, Link) else cell
 
 
 class Table(msgspec.Struct, frozen=True):
     """Rows of cells; the first column is words, the others are numbers."""
 
     head: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Cell]]
+    words: Sequence[int] = ()
+    """Further columns that are words."""
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -49,7 +79,20 @@ class Intervals(msgspec.Struct, frozen=True):
     rows: Sequence[Interval]
 
 
-Part: TypeAlias = Table | Bars | Intervals | str
+class Listing(msgspec.Struct, frozen=True):
+    """A text as it stands, with its lines."""
+
+    text: str
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """Parts that are shown when they are asked for, and by no terminal."""
+
+    title: str
+    parts: Sequence[Part]
+
+
+Part: TypeAlias = "Table | Bars | Intervals | Listing | Folded | str"
 
 
 class Section(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from callblocks import Timeline
 from callblocks.cli.commands.eval import set_values
 from callblocks.cli.exits import Fault
 from callblocks.core.blocks import Block
+from callblocks.models.config import open_named, read_config
 from support.command import run
 
 OPTIONS = ("-d", "hermes", "-d", "tool-fence", "--grammar", "no", "--class", "none", "--limit", "2")
@@ -91,6 +92,36 @@ def test_the_winner_is_written_into_the_config(tmp_path: Path, config: Path) -> 
     assert table["mute"]["dialect"] in ("hermes", "tool-fence")
     assert table["other"] == {"address": "smollm2"}
     assert config.read_text().startswith("# mine\n")
+
+
+def test_setups_are_named_as_in_reports_and_a_grammar_is_written(
+    tmp_path: Path, config: Path
+) -> None:
+    out = ("--class", "none", "--limit", "2", "--out", str(tmp_path / "out"))
+    named = ("--setup", "hermes + grammar")
+    assert run("eval", "-m", "mute", *named, *out, "--write").exit_code == 0
+    table = tomllib.loads(config.read_text())["models"]["mute"]
+    assert (table["dialect"], table["grammar"]) == ("hermes", True)
+    model = open_named("mute", read_config())
+    assert (model.dialect, model.grammar) == ("hermes", True)
+    for wrong in ("hermes + x", "nothing", " + grammar"):
+        assert run("eval", "-m", "mute", "--setup", wrong, *out).exit_code == 2
+
+
+def test_a_gate_fails_where_little_was_measured(tmp_path: Path) -> None:
+    own, checks = tmp_path / "own.toml", tmp_path / "checks.py"
+    own.write_text(
+        "".join(
+            f'[[task]]\nname = "{name}"\nprompt = "Hello."\ncheck = "{name}"\n' for name in "abc"
+        )
+    )
+    checks.write_text("def a(*_): return True\ndef b(*_): 1 / 0\nc = b\n")
+    options = ("--setup", "hermes", "--tasks", str(own), "--checks", str(checks))
+    out = ("--out", str(tmp_path / "o"))
+    assert run("eval", "-m", "mute", *options, *out).exit_code == 0
+    result = run("eval", "-m", "mute", *options, *out, "--fail-under", "50")
+    assert result.exit_code == 1
+    assert "1 of 3 trials were measured" in result.stderr
 
 
 def test_values_are_set_in_a_table_and_nothing_else_changes() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
+from statistics import stdev
 
 import pytest
 
-from callblocks.evals.interval import difference, share, told_apart, wilson
+from callblocks.evals.interval import Amount, amount, difference, share, told_apart, wilson
 
 SIMULATIONS = 200
 
@@ -57,6 +59,22 @@ def test_nothing_tried_says_nothing() -> None:
     assert share({}).count == 0
     assert share({"a": []}) == share({})
     assert difference({"a": [True]}, {"b": [True]}) == (0.0, -1.0, 1.0)
+
+
+def test_the_interval_of_a_mean_is_students() -> None:
+    # Quantiles of the book for 1, 2, 3, 5, 10 and 30 degrees of freedom.
+    book = {1: 12.706, 2: 4.303, 3: 3.182, 5: 2.571, 10: 2.228, 30: 2.042}
+    for freedom, quantile in book.items():
+        values = {f"{n}": [1000.0 + n % 2] for n in range(freedom + 1)}
+        found = amount(values)
+        assert found.value is not None
+        assert found.high is not None
+        spread = stdev(row[0] for row in values.values()) / math.sqrt(freedom + 1)
+        assert (found.high - found.value) / spread == pytest.approx(quantile, rel=0.03)
+    assert amount({}) == Amount()
+    assert amount({"a": []}) == Amount()
+    assert amount({"a": [2.0, 4.0]}) == Amount(3.0, count=2)
+    assert amount({"a": [0.0], "b": [1.0]}).low == 0.0
 
 
 def test_two_models_that_are_equal_are_seldom_told_apart() -> None:

@@ -17,8 +17,11 @@ import pytest
 from callblocks.core.blocks import text_of
 from callblocks.core.errors import CallerError, ModelError
 from callblocks.core.specs import ToolSpec
+from callblocks.evals.interval import Amount
 from callblocks.evals.report import (
+    Measures,
     Report,
+    SetupReport,
     compare_sections,
     junit,
     make_report,
@@ -27,10 +30,20 @@ from callblocks.evals.report import (
     winner,
 )
 from callblocks.evals.run import Conditions, Evaluation
-from callblocks.evals.task import Check, Expected, Task, builtin_tasks
-from callblocks.evals.trials import Setup, Trial, TrialFile, locked, read_trials
+from callblocks.evals.task import Check, Expected, Made, Task, builtin_tasks
+from callblocks.evals.trials import (
+    SILENT,
+    Header,
+    Setup,
+    State,
+    Trial,
+    TrialFile,
+    locked,
+    read_trials,
+)
 from callblocks.models.model import Model, Piece, Request, Spoken, Stopped
 from callblocks.timeline.timeline import TIMELINES, Timeline
+from callblocks.views.html.report_page import report_page
 from callblocks.views.report import Table
 from support.skilled_model import SkilledModel
 
@@ -149,11 +162,13 @@ class Dying(SkilledModel):
 
 
 def _timeless(report: Report) -> Report:
-    setups = tuple(
-        msgspec.structs.replace(one, first_call=None, seconds=0.0) for one in report.setups
-    )
+    def without(one: Measures) -> Any:
+        kinds = one.kinds if isinstance(one, SetupReport) else {}
+        more = {"kinds": {name: without(kind) for name, kind in kinds.items()}} if kinds else {}
+        return msgspec.structs.replace(one, first_call=Amount(), seconds=Amount(), **more)
+
     failed = tuple(msgspec.structs.replace(one, timeline="") for one in report.failed)
-    return msgspec.structs.replace(report, setups=setups, failed=failed)
+    return msgspec.structs.replace(report, setups=tuple(map(without, report.setups)), failed=failed)
 
 
 def test_a_server_that_dies_half_way_costs_nothing_but_time(tmp_path: Path) -> None:
@@ -473,17 +488,78 @@ def test_a_report_is_read_back_and_drawn(tmp_path: Path) -> None:
     assert titles[:3] == ["Verdict", "Setups", "Classes"]
     with pytest.raises(CallerError, match="this is no report"):
         read_report(tmp_path / "trials.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"version":2', b'"version":1'))
+    with pytest.raises(CallerError, match=r"another version of callblocks \(1, and not 2\)"):
+        read_report(path)
+
+
+def _trial(setup: str, task: str, state: State, **more: Any) -> Trial:
+    return Trial(setup=setup, task=task, kind="own", repeat=0, seed=1, state=state, **more)
+
+
+def _reported(trials: Sequence[Trial]) -> Report:
+    names = tuple(dict.fromkeys(trial.setup for trial in trials))
+    header = Header(
+        digest="",
+        model="m",
+        setups=tuple(Setup(dialect=name) for name in names),
+        tasks=tuple((f"{number}", "own") for number in range(10)),
+        repeats=1,
+        max_tokens=9,
+        temperature=None,
+    )
+    return make_report(header, trials)
+
+
+def test_a_setup_that_was_hardly_measured_is_not_the_best() -> None:
+    tasks = [f"{number}" for number in range(10)]
+    trials = [_trial("good", task, "wrong" if task < "3" else "right") for task in tasks]
+    trials += [_trial("cut", task, "right" if task > "6" else "endless") for task in tasks]
+    report = _reported(trials)
+    assert names(report) == ["good", "cut"]
+    assert report.verdict[0].startswith("good is right in 70%")
+    assert report.verdict[-1].endswith("that is too few to say anything.")
+    best = winner(report)
+    assert best is not None
+    assert best.name == "good"
+    only = _reported([trial for trial in trials if trial.setup == "cut"])
+    assert winner(only) == only.setups[0]
+
+
+def test_what_stands_beside_the_shares_is_said() -> None:
+    calls = (Made("go", {}),)
+    trials = [_trial("hermes", "0", "wrong", why=SILENT)]
+    trials += [_trial("hermes", "1", "right", made=calls, foreign=1)]
+    trials += [_trial("hermes", "2", "context"), _trial("hermes", "3", "fault")]
+    said = "\n".join(_reported(trials).verdict)
+    assert "1 too long for the model's context, 1 with a check that failed, of 4 trials" in said
+    assert "the model said nothing in 1 trials" in said
+    assert "1 of 1 calls were in another dialect." in said
+
+
+def test_the_page_has_links_to_what_failed_and_classes_with_intervals(tmp_path: Path) -> None:
+    report = evaluate(tmp_path, {"hermes": 0.5}, [HERMES], TASKS[:12], repeats=2)
+    page = report_page("T", "s", report_sections(report, "serve", "http://127.0.0.1:1"))
+    for failed in report.failed[:2]:
+        link = f"http://127.0.0.1:1/timeline?name={failed.timeline}&amp;block={failed.block}"
+        assert f'<a href="{link}">' in page
+    single = report.setups[0].kinds["single"]
+    assert single.tokens_in.low is not None
+    assert f"<td>{single.right.value:.0%} ({single.right.low:.0%} to" in page
+    assert "&lt;tool_call&gt;" in page  # the prompt
+    assert "<tool_call>" not in page
 
 
 def test_two_reports_are_compared_task_by_task(tmp_path: Path) -> None:
     one = evaluate(tmp_path / "a", {"hermes": 0.2}, [HERMES])
     other = evaluate(tmp_path / "b", {"hermes": 1.0}, [HERMES])
     (section,) = compare_sections(one, other, ("A", "B"))
-    table = section.parts[0]
+    assert section.parts[0] == "A: skilled, 29 tasks, once each. B: skilled, 29 tasks, once each."
+    table = section.parts[1]
     assert isinstance(table, Table)
     assert table.rows[0][-1] == "better"
-    assert "right now" in str(section.parts[1])
-    back = compare_sections(other, one, ("A", "B"))[0].parts[0]
+    assert "right now" in str(section.parts[2])
+    back = compare_sections(other, one, ("A", "B"))[0].parts[1]
     assert isinstance(back, Table)
     assert back.rows[0][-1] == "worse"
     alone = evaluate(tmp_path / "c", {}, [FENCE])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,17 @@ from callblocks.core.events import (
     TurnEnded,
     TurnEvent,
 )
+from callblocks.models.model import Piece, Request
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.host import Host
-from callblocks.session.model_choice import NO_CHOICE, Choice, ModelMenu, Offered, choice_of
+from callblocks.session.model_choice import (
+    NO_CHOICE,
+    Choice,
+    ModelMenu,
+    Offered,
+    SessionSettings,
+    choice_of,
+)
 from callblocks.session.session import Session
 from callblocks.session.team_file import Member
 from callblocks.timeline.recorder import Recorder
@@ -57,6 +66,32 @@ def _say(session: Session, prompt: str, **chosen: str) -> list[TurnEvent]:
 
 def _said(events: list[TurnEvent]) -> str:
     return "".join(event.text for event in of_type(events, Text))
+
+
+class Held(Named):
+    """Replies of a model that keeps the grammars it was held to."""
+
+    def __init__(self, name: str, *says: Any) -> None:
+        super().__init__(name, *says)
+        self.held: list[bool] = []
+
+    def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        self.held.append(bool(request.grammar))
+        return super().reply(request)
+
+
+@pytest.mark.parametrize("is_first_held", [True, False])
+def test_a_model_is_held_to_its_grammar_as_its_own_entry_says(
+    is_first_held: bool, tmp_path: Path
+) -> None:
+    models = [Held(name, "Well.") for name in ("first", "free", "held")]
+    others = (Offered(models[1], grammar=False), Offered(models[2], grammar=True))
+    settings = SessionSettings(grammar=is_first_held)
+    with some_host(tmp_path, models[0], others=others, session=settings) as host:
+        session = host.session("one")
+        for name in ("first", "free", "held"):
+            _say(session, "Hello", model=name, dialect="hermes")
+    assert [model.held for model in models] == [[is_first_held], [False], [True]]
 
 
 def test_models_of_one_name_are_told_apart_by_their_labels(tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ class ChatModels:
             suited_dialect(opened.spec, named),
             opened.name,
             opened.system if system is None else system,
+            opened.grammar,
         )
 
     def opened(self, spec: str) -> NamedModel:
@@ -168,7 +169,11 @@ def suited_dialect(spec: str, named: str | None) -> str:
 
 def session_settings(options: ModelOptions, first: Offered) -> SessionSettings:
     """Return how a session is set up with a model that speaks unless another is chosen."""
-    return SessionSettings(system=first.system or "", max_tokens=options["max_tokens"])
+    return SessionSettings(
+        system=first.system or "",
+        max_tokens=options["max_tokens"],
+        grammar=bool(first.grammar),
+    )
 
 
 def _has_office(workspace: str) -> bool:

@@ -143,7 +143,13 @@ def _host(place: DemoPlace, tools: Registry, others: tuple[str, ...]) -> Host:
             model=ScriptedModel(more=(_SCRIPTS, OFFICE_SCRIPTS)),
             dialect="auto",
             others=tuple(
-                Offered(one.model, suited_dialect(one.spec, one.dialect), one.name, one.system)
+                Offered(
+                    one.model,
+                    suited_dialect(one.spec, one.dialect),
+                    one.name,
+                    one.system,
+                    one.grammar,
+                )
                 for one in opened
             ),
             tools=tools,

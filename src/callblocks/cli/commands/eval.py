@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ("command",)
 
+_SERVED = "http://127.0.0.1:8765"
+"""Where `callblocks serve` listens, unless it is told otherwise."""
 _PLAIN = ("hermes", "generic_json", "tool-fence", "emoji-bracket", "pythonic")
 """What every model can be taught, beside the dialect of its family."""
 
@@ -73,6 +75,14 @@ _PLAIN = ("hermes", "generic_json", "tool-fence", "emoji-bracket", "pythonic")
     multiple=True,
     type=MODEL_DIALECT,
     help="Try this dialect; may be given again.  [default: the family's, and the plain ones]",
+)
+@click.option(
+    "--setup",
+    "named",
+    multiple=True,
+    metavar="NAME",
+    help="Try exactly this setup, by its name in reports: hermes, 'hermes + grammar', native; may"
+    " be given again.",
 )
 @click.option(
     "--grammar",
@@ -192,7 +202,7 @@ def _tasks(options: Mapping[str, Any]) -> list[Task]:
 
 
 async def _evaluate(tasks: list[Task], options: Mapping[str, Any]) -> None:
-    from callblocks.evals.report import make_report, report_sections, winner
+    from callblocks.evals.report import make_report, winner
     from callblocks.evals.run import Conditions, Evaluation
     from callblocks.evals.trials import read_trials
 
@@ -217,8 +227,7 @@ async def _evaluate(tasks: list[Task], options: Mapping[str, Any]) -> None:
         trials = await evaluation.run(live.tell, live.restore, fresh=options["fresh"])
     header, _ = read_trials(folder / "trials.jsonl")
     report = make_report(header, trials)
-    sections = report_sections(report, f"CALLBLOCKS_HOME={folder / 'state'} callblocks serve")
-    _leave(folder, report, sections)
+    sections = _leave(folder, report)
     if options["junit"]:
         from callblocks.evals.report import junit
 
@@ -237,26 +246,39 @@ def _gate(report: Report, fail_under: float | None) -> None:
         raise click.exceptions.Exit(PROBLEMS)
     if best is None or not best.right.count:
         raise click.exceptions.Exit(PROBLEMS)
+    if fail_under is not None and not best.is_measured:
+        count = sum(best.states.values())
+        say(f"{best.name}: {best.right.count} of {count} trials were measured, which says little")
+        raise click.exceptions.Exit(PROBLEMS)
     if fail_under is not None and best.right.value * 100 < fail_under:
         say(f"{best.name} is right in {best.right.value:.1%}, which is under {fail_under:g} %")
         raise click.exceptions.Exit(PROBLEMS)
 
 
-def _leave(folder: Path, report: Report, sections: Sequence[Section]) -> None:
+def _leave(folder: Path, report: Report) -> list[Section]:
+    """Write the report as JSON and as a page, and return its sections."""
+    import shlex
+
     import msgspec
 
+    from callblocks.evals.report import report_sections, times
     from callblocks.views.html.report_page import report_page
 
     content = msgspec.json.format(msgspec.json.encode(report), indent=1)
     (folder / "report.json").write_bytes(content + b"\n")
-    about = f"{report.tasks} tasks, {len(report.setups)} setups, {report.repeats} times each"
+    serve = f"CALLBLOCKS_HOME={shlex.quote(str((folder / 'state').absolute()))} callblocks serve"
+    sections = report_sections(report, serve, _SERVED)
+    about = f"{report.tasks} tasks, {len(report.setups)} setups, {times(report.repeats)} each"
     page = report_page(f"How {report.model} calls tools", about, sections)
     (folder / "report.html").write_text(page, "utf-8")
+    say(f"{folder / 'report.html'}: the report with plots and links to what failed")
+    return sections
 
 
 def _show(report: Report, sections: Sequence[Section], *, as_json: bool) -> None:
     import msgspec
 
+    from callblocks.evals.report import FAILED
     from callblocks.views.terminal.report_rows import section_rows
 
     if as_json:
@@ -264,8 +286,7 @@ def _show(report: Report, sections: Sequence[Section], *, as_json: bool) -> None
         return
     paper = Paper()
     # Plots are for the page, and so is the list of what failed.
-    left_out = ("What was not right", *(f"Classes: {one.name}" for one in report.setups))
-    shown = [one for one in sections if one.title not in left_out]
+    shown = [one for one in sections if one.title != FAILED]
     paper.print(section_rows(shown, paper.width))
 
 
@@ -315,6 +336,8 @@ async def _setups(opener: _Opener, options: Mapping[str, Any]) -> list[Setup]:
         form = await _grammar_form(model)
     finally:
         await model.close()
+    if options["named"]:
+        return list(dict.fromkeys(map(_named_setup, options["named"])))
     family = dialect_of(model.name) or ""
     own = (opener.entry.dialect if opener.entry else "") or (family if is_taught(family) else "")
     named = list(options["dialect"]) or list(dict.fromkeys(filter(None, (own, *_PLAIN))))
@@ -328,6 +351,26 @@ async def _setups(opener: _Opener, options: Mapping[str, Any]) -> list[Setup]:
     native = opener.is_endpoint if options["native"] is None else options["native"]
     completes = opener.address.startswith("completion:")
     return setups + ([Setup(native=True)] if native and not completes else [])
+
+
+def _named_setup(name: str) -> Setup:
+    """Return the setup of a name, as reports have it."""
+    from callblocks.evals.run import can_constrain
+    from callblocks.evals.trials import Setup
+    from callblocks.models.model import NATIVE
+    from callblocks.session.model_choice import check_dialect
+
+    dialect, plus, what = (part.strip() for part in name.partition("+"))
+    if name.strip() == NATIVE:
+        return Setup(native=True)
+    if not dialect or (plus and what != "grammar"):
+        raise click.UsageError(
+            f"no setup {name!r:.60}; one is 'hermes', 'hermes + grammar', native"
+        )
+    check_dialect(dialect)
+    if plus and not can_constrain(dialect):
+        raise click.UsageError(f"{dialect} has no grammar")
+    return Setup(dialect=dialect, grammar=bool(plus))
 
 
 async def _grammar_form(model: Model) -> str:
@@ -368,8 +411,11 @@ def _write_config(opener: _Opener, best: SetupReport | None, setups: Sequence[Se
     if best is None:
         raise Fault("nothing was measured, so nothing is written")
     setup = next(one for one in setups if one.name == best.name)
-    mode = {"mode": "native" if setup.native else "text"} if opener.is_endpoint else {}
-    values = mode if setup.native else {"dialect": setup.dialect, **mode}
+    values: dict[str, str | bool] = {}
+    if opener.is_endpoint:
+        values["mode"] = "native" if setup.native else "text"
+    if not setup.native:
+        values |= {"dialect": setup.dialect, "grammar": setup.grammar}
     path = config_path()
     if path is None:
         raise Fault("there is no place for a config file here; name one in CALLBLOCKS_CONFIG")
@@ -381,13 +427,11 @@ def _write_config(opener: _Opener, best: SetupReport | None, setups: Sequence[Se
     fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
     fresh.write_text(made, "utf-8")
     fresh.replace(path)
-    words = ", ".join(f"{key} = {value}" for key, value in values.items())
+    words = ", ".join(f"{key} = {_written(value)}" for key, value in values.items())
     say(f"{path}: [models.{name}] {words}")
-    if setup.grammar:
-        say("it was held to a grammar; the config file has no key for that")
 
 
-def set_values(text: str, name: str, values: Mapping[str, str], address: str) -> str:
+def set_values(text: str, name: str, values: Mapping[str, str | bool], address: str) -> str:
     """Return a config file with values in the table of a model; a new table has the address."""
     lines = text.splitlines()
     header = re.compile(rf'\s*\[models\.(?:{re.escape(name)}|"{re.escape(name)}")\]\s*(?:#.*)?')
@@ -397,7 +441,7 @@ def set_values(text: str, name: str, values: Mapping[str, str], address: str) ->
             raise Fault(
                 f"the config file has no table [models.{name}]; set by hand: {dict(values)}"
             )
-        lines += ["", f"[models.{name}]", f"address = {_quoted(address)}"]
+        lines += ["", f"[models.{name}]", f"address = {_written(address)}"]
         at = len(lines) - 2
     end = next(
         (n for n in range(at + 1, len(lines)) if lines[n].lstrip().startswith("[")), len(lines)
@@ -405,13 +449,15 @@ def set_values(text: str, name: str, values: Mapping[str, str], address: str) ->
     table = [line for line in lines[at + 1 : end] if line.split("=")[0].strip() not in values]
     while table and not table[-1].strip():
         table.pop()
-    table += [f"{key} = {_quoted(value)}" for key, value in values.items()]
+    table += [f"{key} = {_written(value)}" for key, value in values.items()]
     rest = lines[end:]
     return "\n".join([*lines[: at + 1], *table, *([""] if rest else []), *rest]).lstrip("\n") + "\n"
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _written(value: str | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 # --- How far a run is: a table that changes on a terminal, a line in ten seconds elsewhere ---
@@ -469,6 +515,8 @@ class _Live:
         return f"{words}, {left // 60}:{left % 60:02} left"
 
     def _table(self) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
         from rich.table import Table
 
         table = Table(title=self._line(), title_justify="left")
@@ -477,4 +525,4 @@ class _Live:
         for name, (right, measured, other) in self._counts.items():
             share = f"{right / measured:.0%}" if measured else "-"
             table.add_row(name, share, str(measured), str(other))
-        return table
+        return Group(ProgressBar(total=self._total, completed=self._done, width=60), table)

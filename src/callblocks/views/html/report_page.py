@@ -1,6 +1,7 @@
 """A report as one page of HTML: tables and plots, no script, nothing loaded, every text escaped.
 
-Plots are SVG elements with a table beside them that says the same in numbers. A
+A plot is a row for each value: its label, an SVG that is as wide as there is room, and the number
+in words. So its texts have the size of all others, on a phone too, where the label stands above. A
 Content-Security-Policy allows the page's one style element and nothing else.
 """
 
@@ -9,10 +10,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from callblocks.views.report import Bar, Bars, Interval, Intervals, Part, Section, Table
-from callblocks.views.rows import visible_line
+from callblocks.views.report import (
+    Bar,
+    Bars,
+    Cell,
+    Folded,
+    Interval,
+    Intervals,
+    Link,
+    Listing,
+    Part,
+    Section,
+    Table,
+)
+from callblocks.views.rows import visible, visible_line
 
 __all__ = ("report_page",)
 
@@ -27,22 +40,40 @@ body { margin: 0 auto; max-width: 60rem; padding: 2rem 1.25rem 4rem; background:
 h1 { font-size: 1.5rem; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 2.5rem 0 .5rem; }
 .sub, figcaption { color: var(--quiet); }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; margin: .75rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .75rem .25rem 0; border-bottom: 1px solid var(--line); text-align: right;
-  vertical-align: top; overflow-wrap: anywhere; }
-th:first-child, td:first-child { text-align: left; min-width: 10rem; }
-th { font-weight: 600; }
-figure { margin: .75rem 0 1rem; }
-svg { display: block; width: 100%; height: auto; font: 12px system-ui, sans-serif; }
-svg text { fill: var(--ink); }
-svg .note, svg .tick { fill: var(--quiet); }
-svg .bar { fill: var(--bar); }
-svg .grid { stroke: var(--line); }
-svg .span { stroke: var(--bar); stroke-width: 3; }
+  vertical-align: top; white-space: nowrap; }
+th:first-child, td:first-child, .words { text-align: left; white-space: normal; }
+td:first-child, .words { overflow-wrap: anywhere; min-width: 7rem; }
+.words { max-width: 28rem; }
+th { font-weight: 600; vertical-align: bottom; }
+a { color: var(--bar); }
+details { margin: .5rem 0; }
+summary { cursor: pointer; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.45 ui-monospace, monospace;
+  border-left: 3px solid var(--line); padding-left: .75rem; }
+figure { margin: .75rem 0 1.25rem; }
+.plot { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr max-content;
+  column-gap: .75rem; align-items: center; font-size: .875rem; line-height: 1.5rem; }
+.plot .label { text-align: right; overflow-wrap: anywhere; }
+.plot .note { color: var(--quiet); }
+.plot svg { display: block; width: 100%; height: 1.5rem; overflow: visible; }
+.plot svg * { vector-effect: non-scaling-stroke; }
+.bar { fill: var(--bar); }
+.grid { stroke: var(--line); }
+.span { stroke: var(--bar); stroke-width: 3; }
+.dot { stroke: var(--bar); stroke-width: 10; stroke-linecap: round; }
+.ticks { grid-column: 2; display: flex; justify-content: space-between; color: var(--quiet);
+  font-size: .75rem; }
+.ticks span { display: flex; width: 0; justify-content: center; }
+@media (max-width: 36rem) {
+  .plot { grid-template-columns: 1fr max-content; }
+  .plot .label { grid-column: 1 / -1; text-align: left; line-height: 1.25rem; }
+  .ticks { grid-column: 1; }
+}
 @media print { body { max-width: none; } }
 """
-_WIDE, _LABEL, _ROW = 720, 220, 22
 
 
 def report_page(title: str, subtitle: str, sections: Iterable[Section]) -> str:
@@ -75,12 +106,20 @@ def _part(part: Part) -> str:
             return _bars(part)
         case Intervals():
             return _intervals(part)
+        case Listing():
+            return f"<pre>{html.escape(visible(part.text))}</pre>\n"
+        case Folded():
+            parts = "".join(map(_part, part.parts))
+            return f"<details><summary>{_text(part.title)}</summary>\n{parts}</details>\n"
 
 
 def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in table.head)
+    head = "".join(
+        f'<th scope="col"{" class=words" if at in table.words else ""}>{_text(cell)}</th>'
+        for at, cell in enumerate(table.head)
+    )
     rows = "".join(
-        "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>\n"
+        "<tr>" + "".join(_cell(cell, at in table.words) for at, cell in enumerate(row)) + "</tr>\n"
         for row in table.rows
     )
     head = f"<thead><tr>{head}</tr></thead>" if table.head else ""
@@ -88,53 +127,53 @@ def _table(table: Table) -> str:
     return f'<div class="scroll" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>\n'
 
 
+def _cell(cell: Cell, is_words: bool) -> str:
+    tag = "<td class=words>" if is_words else "<td>"
+    if isinstance(cell, Link):
+        return f'{tag}<a href="{html.escape(cell.href)}">{_text(cell.text)}</a></td>'
+    return f"{tag}{_text(cell)}</td>"
+
+
 def _bars(plot: Bars) -> str:
     most = max((bar.value for bar in plot.bars), default=0) or 1
-    room = _WIDE - _LABEL - 130
 
-    def row(at: int, bar: Bar) -> Iterator[str]:
-        wide, top = room * max(bar.value, 0) / most, at * _ROW
-        yield _label(bar.label, top)
-        yield f'<rect class="bar" x="{_LABEL}" y="{top + 4}" width="{wide:.1f}" height="14"/>'
-        x, y = f"{_LABEL + wide + 6:.1f}", top + 15
-        yield f'<text class="note" x="{x}" y="{y}">{_text(bar.note)}</text>'
+    def drawn(bar: Bar) -> str:
+        wide = 100 * max(bar.value, 0) / most
+        return _plot_row(
+            bar.label, f'<rect class="bar" y="20" height="60" width="{wide:.2f}"/>', bar.note
+        )
 
-    drawn = "".join(piece for at, bar in enumerate(plot.bars) for piece in row(at, bar))
-    return _figure(plot.about, len(plot.bars) * _ROW, drawn)
+    return _figure(plot.about, "".join(map(drawn, plot.bars)))
+
+
+_TICKS = (0, 25, 50, 75, 100)
+_GRID = "".join(f'<path class="grid" d="M{at} 0v100"/>' for at in _TICKS)
+_SCALE = f'<span class="ticks">{"".join(f"<span>{at}%</span>" for at in _TICKS)}</span>'
 
 
 def _intervals(plot: Intervals) -> str:
-    room, high = _WIDE - _LABEL - 130, len(plot.rows) * _ROW
+    def drawn(one: Interval) -> str:
+        low, value, high = (100 * min(max(at, 0.0), 1.0) for at in (one.low, one.value, one.high))
+        span = f'<path class="span" d="M{low:.2f} 50H{high:.2f}"/>'
+        # A line of no length with round ends is a dot, however wide the plot is drawn.
+        dot = f'<path class="dot" d="M{value:.2f} 50h.01"/>'
+        return _plot_row(one.label, f"{_GRID}{span}{dot}", one.note)
 
-    def x(value: float) -> float:
-        return _LABEL + room * min(max(value, 0.0), 1.0)
-
-    def row(at: int, one: Interval) -> Iterator[str]:
-        y = at * _ROW + 11
-        yield _label(one.label, at * _ROW)
-        yield f'<line class="span" x1="{x(one.low):.1f}" x2="{x(one.high):.1f}" y1="{y}" y2="{y}"/>'
-        yield f'<circle class="bar" cx="{x(one.value):.1f}" cy="{y}" r="5"/>'
-        yield f'<text class="note" x="{_LABEL + room + 10}" y="{y + 4}">{_text(one.note)}</text>'
-
-    grid = "".join(
-        f'<line class="grid" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="0" y2="{high}"/>'
-        f'<text class="tick" x="{x(at):.1f}" y="{high + 14}" text-anchor="middle">{at:.0%}</text>'
-        for at in (0.0, 0.25, 0.5, 0.75, 1.0)
-    )
-    drawn = "".join(piece for at, one in enumerate(plot.rows) for piece in row(at, one))
-    return _figure(plot.about, high + 20, grid + drawn)
+    return _figure(plot.about, "".join(map(drawn, plot.rows)) + _SCALE)
 
 
-def _label(text: str, top: int) -> str:
-    short = text if len(text) <= 32 else f"{text[:31]}…"
-    return f'<text x="{_LABEL - 8}" y="{top + 15}" text-anchor="end">{_text(short)}</text>'
-
-
-def _figure(about: str, high: int, content: str) -> str:
+def _plot_row(label: str, drawn: str, note: str) -> str:
     return (
-        f'<figure><svg viewBox="0 0 {_WIDE} {max(high, 1)}" role="img" '
-        f'aria-label="{_text(about)}">{content}</svg>'
-        f"<figcaption>{_text(about)}</figcaption></figure>\n"
+        f'<span class="label">{_text(label)}</span>'
+        f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
+        f'<span class="note">{_text(note)}</span>\n'
+    )
+
+
+def _figure(about: str, content: str) -> str:
+    return (
+        f"<figure><figcaption>{_text(about)}</figcaption>\n"
+        f'<div class="plot">{content}</div></figure>\n'
     )
 
 

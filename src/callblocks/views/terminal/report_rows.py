@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from callblocks.views.report import Section, Table
+from callblocks.views.report import Section, Table, cell_text
 from callblocks.views.rows import Row, columns, visible_line, wrap
 
 __all__ = ("section_rows",)
@@ -27,7 +27,7 @@ def section_rows(sections: Sequence[Section], width: int) -> list[Row]:
 
 
 def _table(table: Table, width: int) -> list[Row]:
-    lines = [[visible_line(cell) for cell in row] for row in table.rows]
+    lines = [[visible_line(cell_text(cell)) for cell in row] for row in table.rows]
     head = [list(table.head)] if table.head else []
     count = max(map(len, [*head, *lines]), default=0)
     widths = [
