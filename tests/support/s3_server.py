@@ -63,7 +63,8 @@ def _server() -> str:
         *("-s3.port.iceberg=0", "-s3.port.lance=0"),
     ]
     with open(os.path.join(folder, "log"), "wb") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log)
+        # A Ctrl-C is for who started it.
+        server = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     atexit.register(_end, server, folder)
     address = f"http://127.0.0.1:{ports[_PORTS.index('s3.port')]}"
     while not _answers(address):
