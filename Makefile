@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test tests base dist conformance test-llm test-clients test-mcp test-adapters check format screens pictures docs playground site bench fuzz mutate clean
+.PHONY: help setup run cluster test tests base dist conformance test-llm test-clients test-mcp test-adapters check format screens pictures docs playground site bench fuzz mutate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +31,9 @@ setup: $(READY) ## make .venv with the pinned versions, for running and for test
 
 run: $(RUN_READY) ## open a page where a model talks, calls tools and asks
 	@$(BIN)/callblocks demo
+
+cluster: $(READY) ## bring up a cluster with PostgreSQL and S3 on this machine, until Ctrl-C
+	@$(BIN)/python scripts/cluster
 
 test: $(READY) ## check, and run the tests; what all stands on, and what guards, is covered in full
 	@$(MAKE) --no-print-directory -j 2 check tests base

@@ -1,6 +1,7 @@
 """A cluster under fire, fairness, throughput and wake-ups: `python -m bench.cluster [PART…]`.
 
-    chaos        2 replicas, 3 workers, 100 kill -9 and 20 SIGSTOP/SIGCONT at random, under load
+    chaos        2 replicas, 3 workers, 100 kill -9 and 20 SIGSTOP/SIGCONT at random, under load;
+                 each call keeps a file, in a real S3 server
     fair         the first token of one user, alone and beside another's 10,000 waiting turns
     throughput   turns a second with 1, 2 and 4 workers, beside empty workflows of DBOS
     wakeups      what notifying costs, by the append and collected
@@ -41,10 +42,12 @@ from callblocks.cluster.turns import ClusterLimits, TurnRequest
 from callblocks.cluster.wakeups import Wakeups
 from callblocks.core.blocks import Block
 from callblocks.core.errors import TimelineError
+from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
 from callblocks.timeline.log.postgres_store import PostgresStore
 from callblocks.timeline.log.transfer import verify
 from support.clusters import ClusterRun, Process, cluster_run, events_of, until
 from support.postgres import connect, start_server
+from support.s3_server import s3_bucket
 
 __all__ = ("chaos", "fair", "main", "throughput", "wakeups")
 
@@ -139,11 +142,18 @@ class _Client:
 
 
 def chaos(kills: int = KILLS, stops: int = STOPS, clients: int = 6, seed: int = 1) -> None:
-    """Kill and stop workers at random under load; every promise is checked at the end."""
+    """Kill and stop workers at random under load; every promise is checked at the end.
+
+    A broken promise is a `SystemExit`.
+    """
     chance = random.Random(seed)
     folder = Path(tempfile.mkdtemp(prefix="cluster-"))
     # Kills from outside say nothing about a turn, so none is quarantined for them.
-    with _server() as database, cluster_run(database, folder, deaths=1000, turns=16) as run:
+    with (
+        _server() as database,
+        s3_bucket() as bucket,
+        cluster_run(database, folder, deaths=1000, turns=16, artifacts=f"{bucket}kept") as run,
+    ):
         replicas = run.start("api", "api")
         run.start("worker", "worker", "worker")
         client = _Client([one.address for one in replicas])
@@ -163,6 +173,9 @@ def chaos(kills: int = KILLS, stops: int = STOPS, clients: int = 6, seed: int = 
         takeovers: list[float] = []
         zombies = Counter[str]()
         for number, blow in enumerate(blows, 1):
+            if number in (kills // 2, kills):
+                # A replica is started anew in the middle of its streams.
+                _restart(run, replicas[number == kills])
             _strike(run, blow, chance, takeovers, zombies)
             if number % 10 == 0:
                 print(f"  {number} of {len(blows)} blows, {len(client.statuses)} turns", flush=True)
@@ -171,6 +184,12 @@ def chaos(kills: int = KILLS, stops: int = STOPS, clients: int = 6, seed: int = 
             thread.join()
         seconds = time.monotonic() - began
         _report(run, client, takeovers, zombies, seconds, (kills, stops))
+
+
+def _restart(run: ClusterRun, replica: Process) -> None:
+    """Kill a replica, and start another at its address."""
+    replica.end()
+    run.start("api", port=replica.address.rpartition(":")[2])
 
 
 def _strike(
@@ -270,10 +289,15 @@ def _report(
         )
         most = connection.execute("select max(deaths) from callblocks_turns").fetchone()
     lost = faults = ends = indeterminate = 0
+    kept = missing = 0
+    artifacts = open_artifacts(run.artifacts)
     with PostgresStore(run.database) as store:
         for chat, results in client.results.items():
             faults += len(verify(store, chat))
             blocks = [entry.block for entry in store.entries(chat)]
+            digests = {one.meta["digest"] for one in blocks if "digest" in one.meta}
+            kept += len(digests)
+            missing += sum(artifacts.check(digest) is not None for digest in digests)
             ends += (
                 sum(
                     one.type == "timeline.turn" and one.meta.get("status") != "interrupted"
@@ -302,6 +326,7 @@ def _report(
         ["most deaths under one turn", str(most[0] if most else 0)],
         ["results that a client saw and the timeline lacks", str(lost)],
         ["faults of the hash chains", str(faults)],
+        ["files that timelines name; missing in the bucket", f"{kept:,}; {missing}"],
         ["effects; done twice", f"{len(effects):,}; {len(effects) - len(set(effects))}"],
         ["effects that ended indeterminate", str(indeterminate)],
         ["takeovers", str(len(takeovers))],
@@ -316,6 +341,7 @@ def _report(
         ends != len(client.results),
         lost,
         faults,
+        missing,
         len(effects) != len(set(effects)),
         zombies["WRITTEN"],
         differing,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import tempfile
@@ -16,6 +17,7 @@ import pytest
 
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log.postgres_store import PostgresStore
+from support.chat_server import posted
 from support.clusters import ClusterRun, Process, cluster_run, events_of, until
 from support.postgres import connect, fresh_database, start_server
 from support.stores import block
@@ -115,7 +117,8 @@ def test_a_turn_goes_on_elsewhere_after_a_kill_and_each_effect_is_done_once(
     assert len(done) == len(set(done))
     # An effect that was under way is indeterminate, and not done again: at most one is missing.
     assert len(done) >= 5
-    paths = [path for kind, path in blocks(run, chat) if kind == "react.tool.result"]
+    results = [path for kind, path in blocks(run, chat) if kind == "react.tool.result"]
+    paths = [path for path in results if path.startswith("tc:")]
     assert len(set(paths)) == 6
 
 
@@ -188,6 +191,59 @@ def test_an_approval_is_answered_at_another_replica_and_a_turn_stopped_there(
     post(first, "endless", "say 100000 20")
     assert httpx2.post(f"{second}/api/chat/endless/stop", json={}).json()["stopped"]
     assert ended(run, "endless")[1] == "stopped"
+
+
+def test_a_file_of_a_message_is_there_at_a_replica_that_never_had_it(run: ClusterRun) -> None:
+    workers(run)
+    first, second = replicas(run)
+    body = posted("hello", "with-file")
+    data = base64.b64encode(b"low water").decode()
+    file = {"type": "file", "mediaType": "text/plain", "filename": "a.txt"}
+    body["messages"][0]["parts"].append({**file, "url": f"data:text/plain;base64,{data}"})
+    assert httpx2.post(f"{first}/api/chat", json=body, timeout=60).status_code == 200
+    ended(run, "with-file")
+    again = {**posted("hello", "with-file"), "trigger": "regenerate-message"}
+    assert httpx2.post(f"{second}/api/chat", json=again, timeout=60).status_code == 200
+    until(lambda: row(run, "with-file")[0] == "ended")
+    shown = httpx2.get(f"{first}/api/chat/with-file").json()["messages"]
+    assert shown[1]["metadata"]["versions"]["at"] == 2
+    assert [part["type"] for part in shown[0]["parts"]] == ["file", "text"]
+
+
+def test_a_message_that_is_posted_again_under_its_key_is_one_turn(run: ClusterRun) -> None:
+    workers(run)
+    first, second = replicas(run)
+    stream = list(events_of(first, "once", "work once 1 10"))
+    again = list(events_of(second, "once", "work once 1 10"))
+    assert again[-2][1]["messageMetadata"] == stream[-2][1]["messageMetadata"]
+    assert effects(run, "once") == ["note once.1"]
+
+
+def test_turns_that_are_due_later_are_taken_listed_and_cancelled_anywhere(run: ClusterRun) -> None:
+    workers(run)
+    first, second = replicas(run)
+    body = {"chat": "later", "prompt": "work later 1 10", "delay": 0, "every": 3600}
+    taken = httpx2.post(f"{first}/api/scheduled", json=body).json()
+    until(lambda: effects(run, "later"))
+    until(lambda: httpx2.get(f"{first}/api/chat/later").json()["status"] == "idle")
+    (following,) = httpx2.get(f"{second}/api/scheduled").json()["scheduled"]
+    assert (following["chat"], following["every"]) == ("later", 3600)
+    assert following["id"] != taken["id"]
+    for id, status in ((following["id"], 200), (following["id"], 404), (taken["id"], 404)):
+        cancel = httpx2.post(f"{second}/api/scheduled/{id}/cancel", json={})
+        assert cancel.status_code == status
+    for more in ({"delay": 1, "at": "2030-01-31T12:00:00Z"}, {}, {"at": "2020-01-31T12:00:00Z"}):
+        wrong = httpx2.post(f"{first}/api/scheduled", json={"chat": "x", "prompt": "x", **more})
+        assert wrong.json()["error"]["code"] == "invalid_request"
+
+
+def test_a_worker_answers_probes_alone(run: ClusterRun) -> None:
+    worker = workers(run)[0].address
+    assert httpx2.get(f"{worker}/readyz").json() == {"status": "ok"}
+    text = httpx2.get(f"{worker}/metrics").text
+    assert 'callblocks_cluster{what="workers"} ' in text
+    assert "callblocks_turns_total" in text
+    assert httpx2.get(f"{worker}/api/chats").status_code == 404
 
 
 def test_a_server_that_is_started_anew_costs_no_turn(tmp_path: Path) -> None:

@@ -188,6 +188,16 @@ def test_without_a_proxy_nobody_says_who_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("network", "is_believed"), [("127.0.0.0/8", True), ("10.0.0.0/8", False), ("fd00::/8", False)]
+)
+def test_proxies_of_a_network_say_who_asks(tmp_path: Path, network: str, is_believed: bool) -> None:
+    with running_server(tmp_path, rate=0.001, burst=1, proxies=(network,)) as running:
+        assert _code(running, x_forwarded_for="192.0.2.7") == "ok"
+        code = _code(running, x_forwarded_for="192.0.2.8")
+    assert code == ("ok" if is_believed else "too_many_requests")
+
+
+@pytest.mark.parametrize(
     "head", ["", "host: localhost\r\nhost: evil.net\r\n", "host: a b\r\n", "host: \r\n"]
 )
 def test_a_request_has_one_host(server: Running, head: str) -> None:

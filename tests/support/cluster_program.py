@@ -10,7 +10,9 @@ process, and writes how one ended into FOLDER/ended-PID. The model does what a p
     die KEY                 calls `die`, which kills its process
     hang KEY                calls `hang`, which comes back once FOLDER/free is there
 
-Each tool writes a line into FOLDER/effects before it comes back: its name and its key.
+Each tool writes a line into FOLDER/effects before it comes back: its name and its key; `note` also
+keeps a file. Each process has a folder of its own, as on a machine of its own; artifacts are in
+FOLDER/artifacts, or in the bucket that the setting `artifacts` names.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from callblocks.server.settings import ServerSettings
 from callblocks.session.host import Host, HostSettings, OpenParts
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
+from callblocks.tools.tool import Context
 from support.command_home import fence
 
 __all__ = ("ClusterModel", "cluster_tools")
@@ -89,8 +92,9 @@ def cluster_tools(folder: Path) -> Registry:
             file.write(f"{name} {text} {os.getpid()}\n")
 
     @tool
-    def note(text: str) -> str:
+    def note(text: str, context: Context) -> str:
         """Write a note down."""
+        context.keep(f"{text}.txt", f"the note {text}\n")
         keep("note", text)
         return "noted"
 
@@ -120,7 +124,7 @@ def cluster_tools(folder: Path) -> Registry:
 
 def serve_one(role: str, address: str, folder: Path, settings: dict[str, str], ready: Path) -> None:
     given = dict(settings)
-    # The worker's own folder; all share the one for artifacts.
+    artifacts = given.pop("artifacts", str(folder / "artifacts"))
     own = folder / f"process-{os.getpid()}"
     port = int(given.pop("port", "0"))
     limits = msgspec.convert(given, ClusterLimits, strict=False)
@@ -135,6 +139,7 @@ def serve_one(role: str, address: str, folder: Path, settings: dict[str, str], r
         (folder / "workspace").mkdir(exist_ok=True)
         known = HostSettings(
             state=own,
+            artifacts=artifacts,
             workspace=folder / "workspace",
             model=ClusterModel(),
             dialect="tool-fence",
@@ -144,7 +149,7 @@ def serve_one(role: str, address: str, folder: Path, settings: dict[str, str], r
         )
         return Host(known, parts)
 
-    cluster = Cluster(address, folder / "shared", DbosEngine, limits)
+    cluster = Cluster(address, own, DbosEngine, limits)
     try:
         serve_role(
             role,  # pyright: ignore[reportArgumentType] one of the three

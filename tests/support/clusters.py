@@ -67,6 +67,7 @@ class ClusterRun:
         self.folder = folder
         self.processes: list[Process] = []
         self._settings = settings
+        self.artifacts: str = settings.get("artifacts", str(folder / "artifacts"))
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}"}
         self._zygote = subprocess.Popen(
             [sys.executable, "-m", "support.cluster_program"],
@@ -125,13 +126,21 @@ def cluster_run(database: str, folder: Path, **settings: Any) -> Generator[Clust
 def events_of(
     address: str, chat: str, prompt: str | None = None, after: str = ""
 ) -> Generator[tuple[str, dict[str, Any]]]:
-    """Say something in a chat, or come back to it: the events with their numbers, as they come."""
+    """Say something in a chat, or come back to it: the events with their numbers, as they come.
+
+    What is said again in the same words is the same message.
+    """
     headers = {"last-event-id": after} if after else {}
     with httpx2.Client(base_url=address, timeout=60) as client:
         request = (
             client.build_request("GET", f"/api/chat/{chat}/stream", headers=headers)
             if prompt is None
-            else client.build_request("POST", "/api/chat", json=posted(prompt, chat))
+            else client.build_request(
+                "POST",
+                "/api/chat",
+                json=posted(prompt, chat),
+                headers={"idempotency-key": f"{chat}: {prompt}"},
+            )
         )
         answer = client.send(request, stream=True)
         if answer.status_code != 200:

@@ -23,7 +23,8 @@ __all__ = ("CLUSTER_VERSION", "Connection", "Database", "prepare_cluster")
 Connection: TypeAlias = psycopg.Connection[TupleRow]
 T = TypeVar("T")
 
-# The version of the tables below; it grows with each change that older programs do not understand.
+# The version of the tables below; it grows with each change of them, as that of the timelines does:
+# a row that a later version writes names in `oldest` the version that can go on beside it.
 CLUSTER_VERSION = 1
 
 _LOCK: LiteralString = "select pg_advisory_xact_lock(7162817358327837)"
@@ -54,6 +55,7 @@ create table if not exists callblocks_turns (
     message text not null default '',
     created timestamptz not null default now(),
     due timestamptz not null default now(),
+    every float8 not null default 0,
     began timestamptz,
     ended timestamptz
 );
@@ -66,6 +68,7 @@ create index if not exists callblocks_turns_waiting on callblocks_turns (id)
 create index if not exists callblocks_turns_user on callblocks_turns (username)
     where state in ('delayed', 'queued', 'running');
 create index if not exists callblocks_turns_over on callblocks_turns (ended);
+create table if not exists callblocks_claims (timeline text primary key, fence bigint not null);
 create table if not exists callblocks_turn_events (
     turn bigint not null,
     fence bigint not null,
@@ -127,6 +130,10 @@ create index if not exists callblocks_intents_open on callblocks_intents (number
     where ended is null;
 create table if not exists callblocks_settings (name text primary key, value text not null);
 """
+_VERSION: LiteralString = """
+select max(version), max(coalesce((to_jsonb(one) ->> 'oldest')::integer, version))
+from callblocks_cluster as one
+"""
 
 
 def prepare_cluster(address: str) -> None:
@@ -139,9 +146,9 @@ def prepare_cluster(address: str) -> None:
             " where not exists (select from callblocks_cluster)",
             (CLUSTER_VERSION,),
         )
-        row = connection.execute("select max(version) from callblocks_cluster").fetchone()
-    version: int = row[0] if row else CLUSTER_VERSION
-    if version > CLUSTER_VERSION:
+        row = connection.execute(_VERSION).fetchone()
+    version, oldest = row or (CLUSTER_VERSION, CLUSTER_VERSION)
+    if oldest > CLUSTER_VERSION:
         raise TimelineError(
             "newer_schema",
             f"the tables of the cluster have version {version}, and this callblocks knows"

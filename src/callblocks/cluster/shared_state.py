@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Generator, Iterable, Mapping
+import shutil
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -25,16 +26,18 @@ from psycopg.rows import dict_row
 from callblocks.approvals.approval import ApprovalsUnavailable
 from callblocks.approvals.book import ApprovalBook, Moment, Records
 from callblocks.cluster.database import Connection, Database, prepare_cluster
+from callblocks.cluster.turns import ClusterLimits
 from callblocks.cluster.wakeups import Wakeups, timeline_id
-from callblocks.core.errors import TimelineError
+from callblocks.core.errors import CallerError, TimelineError
 from callblocks.core.outcomes import Outcome
+from callblocks.core.text import brief
 from callblocks.runtime.journal import Intent, Journal, JournalEntry, JournalUnavailable, State
 from callblocks.session.host import HostParts, HostSettings
 from callblocks.timeline.artifacts.bucket_artifacts import open_artifacts
 from callblocks.timeline.log.postgres_store import PostgresStore
-from callblocks.timeline.timeline import ARTIFACTS, TURNS
+from callblocks.timeline.timeline import ARTIFACTS, turns_folder
 
-__all__ = ("SharedBook", "SharedJournal", "SharedParts", "shared_token")
+__all__ = ("SharedBook", "SharedJournal", "SharedParts", "shared_limits", "shared_token")
 
 # --- The book of approvals on PostgreSQL ---
 
@@ -284,18 +287,51 @@ def _journal_faults() -> Generator[None]:
         raise JournalUnavailable(f"journal of the cluster: {error}") from error
 
 
-# --- A token that all replicas know, though none was given ---
+# --- The settings of a cluster: a token that was given to none, and the limits ---
 
 
 def shared_token(address: str) -> str:
     """Return the token of the cluster; the first replica that asks makes it."""
+    return _setting(address, "token", secrets.token_urlsafe(32), is_kept=True)
+
+
+def shared_limits(address: str, given: Sequence[str] = ()) -> ClusterLimits:
+    """Return the limits of the cluster, as `NAME=VALUE` change them for all who ask later."""
+    kept = _setting(address, "limits", "{}", is_kept=True)
+    limits = _read_limits(kept, "{}")
+    if not given:
+        return limits
+    named = {name: value for name, _, value in (text.partition("=") for text in given)}
+    changed = _read_limits(kept, msgspec.json.encode(named).decode())
+    _setting(address, "limits", msgspec.json.encode(changed).decode(), is_kept=False)
+    return changed
+
+
+def _read_limits(kept: str, given: str) -> ClusterLimits:
+    values: dict[str, Any] = msgspec.json.decode(kept) | msgspec.json.decode(given)
+    names = ClusterLimits.__struct_fields__
+    for name in values:
+        if name not in names:
+            raise CallerError(f"no limit has the name {brief(name)}; there are: {', '.join(names)}")
+    try:
+        limits = msgspec.convert(values, ClusterLimits, strict=False)
+    except msgspec.ValidationError as error:
+        raise CallerError(f"a limit of the cluster is no number as it is wanted: {error}") from None
+    limits.check()
+    return limits
+
+
+def _setting(address: str, name: str, value: str, *, is_kept: bool) -> str:
+    """Return a setting of the cluster, once it has a value; `is_kept` leaves one that it has."""
     prepare_cluster(address)
     database = Database(address, 1)
+    change: LiteralString = "name = excluded.name" if is_kept else "value = excluded.value"
     try:
         rows = database.execute(
-            "insert into callblocks_settings values ('token', %s)"
-            " on conflict (name) do update set name = excluded.name returning value",
-            secrets.token_urlsafe(32),
+            "insert into callblocks_settings values (%s, %s)"
+            " on conflict (name) do update set " + change + " returning value",
+            name,
+            value,
         )
         return rows[0][0]
     finally:
@@ -339,9 +375,28 @@ class SharedParts:
             artifacts=open_artifacts(settings.artifacts or self._files / ARTIFACTS),
             book=book,
             journal=SharedJournal(self._database),
-            turns=(self._files / TURNS).joinpath,
+            turns=self._turns,
             folders=[settings.state],
         )
+
+    def renew_copy(self, timeline: str, before: int, fence: int) -> None:
+        """Remove the working copy of a chat's files unless its last claim was of this folder.
+
+        Another worker may have changed files since: what a timeline names is read as it was kept.
+        """
+        folder, mark = self._turns(timeline), self._turns(f"{timeline}+claim")
+        try:
+            kept = mark.read_text() if mark.exists() else ""
+            if kept != str(before) and folder.exists():
+                shutil.rmtree(folder)
+            mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            mark.write_text(str(fence))
+        except OSError as error:
+            words = f"{folder}: the files of turns cannot be kept there ({error})"
+            raise TimelineError("store_unavailable", words) from error
+
+    def _turns(self, name: str) -> Path:
+        return turns_folder(self._files, name, self._database.address)
 
     def _tell(self, names: Iterable[str]) -> None:
         self._wakeups.tell(*map(timeline_id, names))

@@ -34,7 +34,17 @@ from callblocks.cluster.turns import FORMAT, ClusterLimits, Job, TurnRequest
 from callblocks.core.errors import TimelineError, TurnRunning
 from callblocks.timeline.log.log import genesis
 
-__all__ = ("ActiveTurn", "Claimed", "NewTurn", "Progress", "Standing", "TooManyTurns", "TurnTable")
+__all__ = (
+    "ActiveTurn",
+    "Claimed",
+    "DueTurn",
+    "NewTurn",
+    "Progress",
+    "QueueCounts",
+    "Standing",
+    "TooManyTurns",
+    "TurnTable",
+)
 
 
 # Seconds for which events that are to be forgotten are looked for: far more than between two looks.
@@ -46,7 +56,10 @@ class TooManyTurns(TurnRunning):
 
 
 class NewTurn(NamedTuple):
-    """A turn that a replica takes; `turn` is its name, where one goes on that was interrupted."""
+    """A turn that a replica takes; `turn` is its name, where one goes on that was interrupted.
+
+    It is due in `delay` seconds, and then again each `every` seconds.
+    """
 
     key: UUID
     timeline: str
@@ -54,10 +67,34 @@ class NewTurn(NamedTuple):
     request: TurnRequest
     delay: float = 0.0
     turn: str = ""
+    every: float = 0.0
+
+
+class DueTurn(msgspec.Struct, frozen=True):
+    """A turn that is due later; `due` is in seconds since 1970, `every` 0 for once."""
+
+    id: int
+    chat: str
+    prompt: str
+    due: float
+    every: float
+
+
+class QueueCounts(NamedTuple):
+    """How many turns stand how, the seconds that the first in the queue waits, and the workers."""
+
+    delayed: int
+    queued: int
+    running: int
+    oldest: float
+    workers: int
 
 
 class Claimed(NamedTuple):
-    """A turn that a worker has: what is to be done, and how often that killed a worker."""
+    """A turn that a worker has: what is to be done, and how often that killed a worker.
+
+    `waited` is for how many seconds it was due, `before` the fence of the last claim of its chat.
+    """
 
     id: int
     timeline: str
@@ -66,6 +103,8 @@ class Claimed(NamedTuple):
     fence: int
     deaths: int
     is_stopped: bool
+    waited: float = 0.0
+    before: int = 0
 
 
 class Standing(NamedTuple):
@@ -130,17 +169,46 @@ update callblocks_turns set state = 'running', worker = %(worker)s, is_enqueued 
     fence = nextval('callblocks_fences'), began = coalesce(began, now()), waiting = '{}'
 where id = %(turn)s and attempt = %(attempt)s and state in ('delayed', 'queued')
     and exists (select from callblocks_workers where id = %(worker)s and not is_dead for share)
-returning id, timeline, username, request, fence, deaths, is_stopped
+returning id, timeline, username, request, fence, deaths, is_stopped,
+    extract(epoch from clock_timestamp() - greatest(created, due))::float8
 """
 # A claim whose answer was lost with the connection is found again.
 _CLAIMED: LiteralString = """
-select id, timeline, username, request, fence, deaths, is_stopped from callblocks_turns
-where id = %(turn)s and attempt = %(attempt)s and state = 'running' and worker = %(worker)s
+select id, timeline, username, request, fence, deaths, is_stopped, 0::float8
+from callblocks_turns where id = %(turn)s and attempt = %(attempt)s and state = 'running'
+    and worker = %(worker)s
 """
 _TAKE_FROM: LiteralString = """
 update callblocks_turns set state = 'queued', worker = null, attempt = attempt + 1,
     deaths = deaths + 1, is_enqueued = false, fence = nextval('callblocks_fences'), waiting = '{}'
 where worker = %s and state = 'running' returning timeline, fence
+"""
+# The next of a series: due once more, whatever was missed meanwhile. Its key says which it is, so
+# that a turn that is claimed again has one next turn.
+_NEXT: LiteralString = """
+insert into callblocks_turns (key, timeline, username, format, request, state, every, due)
+select md5(key::text || ' next')::uuid, timeline, username, format, request, 'delayed', every,
+    due + make_interval(secs => every * greatest(
+        ceil(extract(epoch from clock_timestamp() - due)::float8 / every), 1
+    ))
+from callblocks_turns where id = %s and every > 0
+on conflict (key) do nothing
+"""
+_DUE: LiteralString = """
+select id, timeline, request, extract(epoch from due)::float8, every from callblocks_turns
+where state = 'delayed' order by due, id limit 1000
+"""
+_UNSCHEDULE: LiteralString = """
+update callblocks_turns set state = 'ended', status = 'stopped', code = 'stopped', ended = now(),
+    request = ''
+where id = %s and state = 'delayed' returning id, attempt, username, format
+"""
+_COUNTS: LiteralString = """
+select count(*) filter (where state = 'delayed'), count(*) filter (where state = 'queued'),
+    count(*) filter (where state = 'running'), coalesce(extract(epoch from clock_timestamp()
+    - min(greatest(created, due)) filter (where state = 'queued')), 0)::float8,
+    (select count(*) from callblocks_workers where not is_dead)
+from callblocks_turns where state in ('delayed', 'queued', 'running')
 """
 _AGAIN: LiteralString = """
 update callblocks_turns set attempt = attempt + 1, is_enqueued = false
@@ -214,10 +282,10 @@ class TurnTable:
                 raise TooManyTurns(f"{waiting} turns of this user wait, which is the limit here")
             row = connection.execute(
                 "insert into callblocks_turns"
-                " (key, timeline, username, format, request, state, turn, due) values"
-                " (%s, %s, %s, %s, %s, %s, %s, now() + make_interval(secs => %s))"
+                " (key, timeline, username, format, request, state, turn, every, due) values"
+                " (%s, %s, %s, %s, %s, %s, %s, %s, now() + make_interval(secs => %s))"
                 " on conflict (key) do update set key = excluded.key returning id, attempt",
-                (new.key, timeline, user, FORMAT, body, state, new.turn, new.delay),
+                (new.key, timeline, user, FORMAT, body, state, new.turn, new.every, new.delay),
             ).fetchone()
             assert row is not None
             return Job(row[0], row[1], user, FORMAT, new.delay)
@@ -254,11 +322,12 @@ class TurnTable:
                 row = connection.execute(_CLAIMED, values).fetchone()
             if row is None:
                 return None
-            claimed = _claimed(*row)
+            claimed = _claimed(*row, before=_claimed_before(connection, row[1], row[4]))
             base = _raise_fence(connection, claimed.timeline, claimed.fence)
             connection.execute(
                 "update callblocks_turns set base = %s where id = %s", (base, claimed.id)
             )
+            connection.execute(_NEXT, (claimed.id,))
             return claimed
 
         try:
@@ -365,6 +434,22 @@ class TurnTable:
         """Return all active turns by their chats."""
         return {row[1]: _active(row) for row in self._database.execute(_ACTIVE)}
 
+    def due_later(self) -> list[DueTurn]:
+        """Return the turns that are due later, the next ones first."""
+        return [
+            DueTurn(id, chat, _request(body).prompt, due, every)
+            for id, chat, body, due, every in self._database.execute(_DUE)
+        ]
+
+    def unschedule(self, turn: int) -> Job | None:
+        """End a turn that is due later, and its series; `None` where there is none such."""
+        rows = self._database.execute(_UNSCHEDULE, turn)
+        return Job(*rows[0]) if rows else None
+
+    def counts(self) -> QueueCounts:
+        """Return how many turns stand how, and how many workers there are."""
+        return QueueCounts(*self._database.execute(_COUNTS)[0])
+
     def count_active(self) -> int:
         """Return the number of active turns."""
         rows = self._database.execute(
@@ -428,7 +513,32 @@ def _active(row: Sequence[Any]) -> ActiveTurn:
 
 
 def _claimed(
-    id: int, timeline: str, user: str, body: bytes, fence: int, deaths: int, is_stopped: bool
+    id: int,
+    timeline: str,
+    user: str,
+    body: bytes,
+    fence: int,
+    deaths: int,
+    is_stopped: bool,
+    waited: float,
+    before: int,
 ) -> Claimed:
-    request = msgspec.json.decode(body, type=TurnRequest)
-    return Claimed(id, timeline, user, request, fence, deaths, is_stopped)
+    request = _request(body)
+    return Claimed(id, timeline, user, request, fence, deaths, is_stopped, waited, before)
+
+
+def _claimed_before(connection: Connection, timeline: str, fence: int) -> int:
+    """Return the fence of the last claim of a chat, and keep this one."""
+    row = connection.execute(
+        "select fence from callblocks_claims where timeline = %s for update", (timeline,)
+    ).fetchone()
+    connection.execute(
+        "insert into callblocks_claims values (%s, %s)"
+        " on conflict (timeline) do update set fence = excluded.fence",
+        (timeline, fence),
+    )
+    return row[0] if row else 0
+
+
+def _request(body: bytes) -> TurnRequest:
+    return msgspec.json.decode(body, type=TurnRequest)

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, Self, TypeAlias
 import msgspec
 
 from callblocks.core.calls import Call
+from callblocks.core.errors import CallerError
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice
 from callblocks.timeline.branches import Branch
 
@@ -30,6 +31,8 @@ __all__ = (
 # The format of a request. A worker takes turns of its own format and of older ones, so an older
 # worker beside a newer one leaves to it what it would not understand.
 FORMAT = 1
+# Two signs of a worker: with less, each would take the others for dead.
+_SILENCE = 1.0
 
 
 class ClusterLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +57,17 @@ class ClusterLimits(msgspec.Struct, frozen=True, kw_only=True):
     grace: float = 20.0
     keep: float = 7 * 24 * 3600.0
     keep_events: float = 60.0
+
+    def check(self) -> None:
+        """Raise `CallerError` where no cluster could work like this."""
+        for name in ("running", "waiting", "period", "deaths", "turns", "poll"):
+            if not getattr(self, name) > 0:
+                raise CallerError(f"the limit {name} of a cluster must be above 0")
+        for name in ("rate", "grace", "keep", "keep_events"):
+            if not getattr(self, name) >= 0:
+                raise CallerError(f"the limit {name} of a cluster must not be below 0")
+        if not self.silence >= _SILENCE:
+            raise CallerError(f"the limit silence of a cluster must be at least {_SILENCE:g}")
 
 
 class PostedFile(msgspec.Struct, frozen=True):

@@ -74,7 +74,8 @@ def cancel_id(turn: int, call: str) -> str:
 class Cluster:
     """What one process has of a cluster: connections, the table of turns, and the engine.
 
-    `files` is the folder of the artifacts and of the files of turns, which all processes share.
+    `files` is the folder of the working copies of turns' files; also of the artifacts, which all
+    processes share, unless the settings of the host name another place for these.
     """
 
     def __init__(
@@ -119,12 +120,18 @@ class Cluster:
 
 
 class Worker:
-    """One worker, in the event loop of its host."""
+    """One worker, in the event loop of its host; `count` gets all events of its turns."""
 
-    def __init__(self, cluster: Cluster, host: Host) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        host: Host,
+        count: Callable[[TurnEvent], None] = lambda event: None,
+    ) -> None:
         self._cluster = cluster
         self._table = cluster.table
         self._host = host
+        self._count = count
         self._asker = BookAsker(host.book)
         self._loop = asyncio.get_running_loop()
         self._end = asyncio.Event()
@@ -262,6 +269,9 @@ class Worker:
         journal = self._host.journal
         if isinstance(journal, SharedJournal):
             journal = journal.claimed(claimed.timeline, claimed.fence)
+        await asyncio.to_thread(
+            self._cluster.parts.renew_copy, claimed.timeline, claimed.before, claimed.fence
+        )
         with ExitStack() as stack:
             session = stack.enter_context(
                 self._host.claimed_session(claimed.timeline, self._asker, claim, journal)
@@ -280,6 +290,7 @@ class Worker:
                     if isinstance(event, CallBegan):
                         stack.enter_context(self._cancels(claimed, session, event.id))
                     feed.tell(event)
+                    self._count(event)
 
                 return await self._play_session(claimed, claim, session, tell)
             finally:

@@ -13,7 +13,7 @@ import gc
 import logging
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -52,6 +52,7 @@ from callblocks.server.chats.chat_list import (
     search_chats,
 )
 from callblocks.server.chats.chat_routes import (
+    KEY_HEADER,
     AgainBody,
     Cancelled,
     ChatBody,
@@ -69,6 +70,15 @@ from callblocks.server.chats.chat_routes import (
     stream_chat,
 )
 from callblocks.server.chats.chats import Chats
+from callblocks.server.chats.schedule import (
+    ScheduleBody,
+    ScheduledTurn,
+    ScheduleList,
+    Unscheduled,
+    cancel_scheduled,
+    list_scheduled,
+    post_scheduled,
+)
 from callblocks.server.chats.ui_events import VERSION_HEADER, VersionQuery
 from callblocks.server.cpu_program import Converted
 from callblocks.server.http.faults import HANDLED, answer_json
@@ -136,15 +146,29 @@ from callblocks.server.timeline_routes import (
 from callblocks.session.host import Host
 from callblocks.views.text.parsed_text import ParsedText
 
-__all__ = ("ENDPOINTS", "NO_TOKEN", "Document", "Server", "Start", "bind", "make_app", "serve")
+__all__ = (
+    "ENDPOINTS",
+    "NO_TOKEN",
+    "PROBES",
+    "Document",
+    "Server",
+    "Start",
+    "bind",
+    "make_app",
+    "serve",
+)
 
 
 def make_app(
-    settings: ServerSettings, open_host: Callable[[], Host], make_chats: MakeChats = Chats
+    settings: ServerSettings,
+    open_host: Callable[[], Host],
+    make_chats: MakeChats = Chats,
+    endpoints: Sequence[Endpoint] | None = None,
 ) -> Starlette:
     """The application; settings that must not be served with are a `CallerError`.
 
     `make_chats` says where turns run: in this process, unless it is a replica of a cluster.
+    `endpoints` are the addresses that it answers, without it all of them.
     """
     settings.check()
     metrics = Metrics()
@@ -164,7 +188,7 @@ def make_app(
             host.close()
 
     app = Starlette(
-        routes=[endpoint.route() for endpoint in ENDPOINTS],
+        routes=[endpoint.route() for endpoint in endpoints or ENDPOINTS],
         middleware=[
             Middleware(Measured, metrics=metrics),
             # First who may ask at all: what a foreign page sends uses up nobody's requests.
@@ -254,11 +278,12 @@ def serve(
     open_host: Callable[[], Host],
     told: Callable[[str], None] = lambda address: None,
     make_chats: MakeChats = Chats,
+    endpoints: Sequence[Endpoint] | None = None,
 ) -> None:
     """Serve until stopped; `told` gets the address once the server answers.
 
-    What must not, or cannot, be served is a `CallblocksError` before that. `make_chats` is that of
-    `make_app`.
+    What must not, or cannot, be served is a `CallblocksError` before that. `make_chats` and
+    `endpoints` are those of `make_app`.
     """
     with (
         bind(settings) as bound,
@@ -267,19 +292,21 @@ def serve(
         # Only now it is known that the server may do without one.
         if not settings.token:
             _LOG.warning(NO_TOKEN)
-        runner.run(_serve(settings, open_host, bound, lambda: told(address_of(bound)), make_chats))
+        runner.run(_serve(settings, open_host, bound, told, make_chats, endpoints))
 
 
 async def _serve(
     settings: ServerSettings,
     open_host: Callable[[], Host],
     bound: socket.socket,
-    told: Callable[[], None],
+    told: Callable[[str], None],
     make_chats: MakeChats,
+    endpoints: Sequence[Endpoint] | None,
 ) -> None:
     # Opened here, not by the application: what is wrong with it is raised to the caller.
     host = open_host()
-    await Server(settings, make_app(settings, lambda: host, make_chats), told).serve([bound])
+    app = make_app(settings, lambda: host, make_chats, endpoints)
+    await Server(settings, app, lambda: told(address_of(bound))).serve([bound])
 
 
 # --- The table of all addresses ---
@@ -335,6 +362,13 @@ def _document() -> dict[str, Any]:
     return openapi_document(ENDPOINTS)
 
 
+PROBES = (
+    Endpoint(method="GET", path=LIVE, handler=show_live, gives=Live),
+    Endpoint(method="GET", path=READY, handler=show_ready, gives=Ready, also=(503,)),
+    Endpoint(method="GET", path="/metrics", handler=show_metrics, gives="text/plain"),
+)
+"""What a worker answers, and nothing else."""
+
 ENDPOINTS = (
     Endpoint(method="GET", path="/", handler=show_page, gives=_HTML, also=(304, 500)),
     Endpoint(
@@ -360,7 +394,7 @@ ENDPOINTS = (
         body=ChatBody,
         gives=_STREAM,
         faults=(*_BODY, *_STORED, *_TURN),
-        headers=(VERSION_HEADER,),
+        headers=(VERSION_HEADER, KEY_HEADER),
     ),
     Endpoint(
         method="POST",
@@ -461,6 +495,29 @@ ENDPOINTS = (
         body=Nothing,
         gives=Resumed,
         faults=(*_BODY, *_STORED, "turn_running", "nothing_to_resume", "shutting_down"),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/scheduled",
+        handler=post_scheduled,
+        body=ScheduleBody,
+        gives=ScheduledTurn,
+        faults=(*_BODY, *_STORED, "no_schedule", "too_many_turns", "shutting_down"),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/scheduled",
+        handler=list_scheduled,
+        gives=ScheduleList,
+        faults=("no_schedule", "store_unavailable"),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/scheduled/{number}/cancel",
+        handler=cancel_scheduled,
+        body=Nothing,
+        gives=Unscheduled,
+        faults=(*_BODY, "no_schedule", "unknown_turn", "store_unavailable"),
     ),
     Endpoint(method="GET", path="/api/mcp", handler=list_mcp, gives=McpList),
     Endpoint(
@@ -594,9 +651,7 @@ ENDPOINTS = (
     ),
     Endpoint(method="GET", path="/api/models", handler=list_models, gives=ModelList),
     Endpoint(method="GET", path=HEALTH, handler=show_health, gives=Health, also=(503,)),
-    Endpoint(method="GET", path=LIVE, handler=show_live, gives=Live),
-    Endpoint(method="GET", path=READY, handler=show_ready, gives=Ready, also=(503,)),
-    Endpoint(method="GET", path="/metrics", handler=show_metrics, gives="text/plain"),
+    *PROBES,
     Endpoint(method="GET", path="/api/openapi.json", handler=show_openapi, gives=Document),
 )
 """Every address of the server."""

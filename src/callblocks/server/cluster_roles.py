@@ -9,16 +9,17 @@ one. A worker takes no more turns, lets those that run end for a while, and hand
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Callable
+from threading import Event
+from types import FrameType
 from typing import Literal, TypeAlias
-
-from uvicorn.loops.auto import auto_loop_factory
 
 from callblocks.cluster.worker import Cluster, Worker
 from callblocks.core.errors import CallblocksError
-from callblocks.server.app import serve
+from callblocks.server.app import ENDPOINTS, PROBES, serve
 from callblocks.server.chats.cluster_chats import ClusterChats
 from callblocks.server.http.monitoring import Metrics
 from callblocks.server.settings import ServerSettings
@@ -27,6 +28,7 @@ from callblocks.session.host import Host, OpenParts
 __all__ = ("Role", "WorkerLost", "serve_role")
 
 Role: TypeAlias = Literal["api", "worker", "both"]
+_LOG = logging.getLogger("callblocks.cluster")
 OpenHost: TypeAlias = Callable[[OpenParts], Host]
 
 
@@ -41,75 +43,62 @@ def serve_role(
     open_host: OpenHost,
     told: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Do the work of a role until stopped; `told` gets the address of a replica, or "".
+    """Do the work of a role until stopped; `told` gets the address once it answers.
 
-    `WorkerLost` where a worker was stopped for so long that others have its turns.
+    A worker answers probes and `/metrics` alone. `WorkerLost` where one was stopped for so long
+    that others have its turns.
     """
-    if role == "worker":
-        with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
-            runner.run(_work(cluster, open_host, told))
-        return
     workers: list[Worker] = []
 
     def make_chats(host: Host, metrics: Metrics, limit: int) -> ClusterChats:
-        if role == "both":
-            workers.append(Worker(cluster, host))
-        return (
-            _BothChats(cluster, host, metrics, workers)
-            if workers
-            else ClusterChats(cluster, host, metrics)
-        )
+        chats = ClusterChats(cluster, host, metrics)
+        if role == "api":
+            return chats
+        workers.append(Worker(cluster, host, metrics.count))
+        return _WorkerChats(cluster, host, metrics, workers[-1])
 
-    serve(settings, lambda: open_host(cluster.parts), told, make_chats)
+    endpoints = PROBES if role == "worker" else ENDPOINTS
+    is_up = Event()
+
+    def answer(address: str) -> None:
+        is_up.set()
+        told(address)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        # The server takes the signal while it answers, and raises it again at its end; by then all
+        # is done, and the process says itself how it ended.
+        if not is_up.is_set():
+            raise SystemExit(0)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        serve(settings, lambda: open_host(cluster.parts), answer, make_chats, endpoints)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if any(worker.is_lost for worker in workers):
-        raise _lost()
+        raise WorkerLost("the others took this worker for dead, and have its turns; start it again")
 
 
-class _BothChats(ClusterChats):
-    """The chats of a replica that is a worker, too."""
+class _WorkerChats(ClusterChats):
+    """The chats of a process in which a worker runs, too."""
 
-    def __init__(
-        self, cluster: Cluster, host: Host, metrics: Metrics, workers: list[Worker]
-    ) -> None:
+    def __init__(self, cluster: Cluster, host: Host, metrics: Metrics, worker: Worker) -> None:
         super().__init__(cluster, host, metrics)
-        self._worker = workers[-1]
-        self._working = asyncio.ensure_future(self._worker.run())
+        self._grace = cluster.limits.grace
+        self._worker = worker
+        self._working = asyncio.ensure_future(worker.run())
         self._working.add_done_callback(self._end)
 
     async def close(self, grace: float) -> None:
         """Take no more turns, and hand back those that do not end."""
         await super().close(grace)
-        await self._worker.drain(grace)
+        await self._worker.drain(self._grace)
         await asyncio.gather(self._working, return_exceptions=True)
 
-    def _end(self, _: object) -> None:
+    def _end(self, working: asyncio.Future[None]) -> None:
         # A worker that is lost, or broke, ends its process: the replica alone would hide it.
-        if not self._is_closing:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-
-async def _work(cluster: Cluster, open_host: OpenHost, told: Callable[[str], None]) -> None:
-    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    host = open_host(cluster.parts)
-    try:
-        worker = Worker(cluster, host)
-        working = asyncio.ensure_future(worker.run())
-        stopping = asyncio.ensure_future(stopped.wait())
-        told("")
-        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        await worker.drain(cluster.limits.grace)
-        await working
-        if worker.is_lost:
-            raise _lost()
-    finally:
-        team = host.settings.team
-        for model in [one.model for one in host.offered] if team is None else team.models:
-            await model.close()
-        host.close()
-
-
-def _lost() -> WorkerLost:
-    return WorkerLost("the others took this worker for dead, and have its turns; start it again")
+        if self._is_closing:
+            return
+        if not working.cancelled() and (fault := working.exception()) is not None:
+            _LOG.error("the worker broke off: %s", fault)
+        os.kill(os.getpid(), signal.SIGTERM)

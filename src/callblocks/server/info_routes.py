@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import quote
 
@@ -32,7 +33,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from callblocks import __version__
-from callblocks.core.errors import CallerError
+from callblocks.core.errors import CallerError, TimelineError
 from callblocks.core.specs import specs_by_name
 from callblocks.dialects import dialects
 from callblocks.models.model import Scenario, mode_of, scenarios_of
@@ -331,8 +332,12 @@ async def show_ready(request: Request) -> Response:
 
 async def show_metrics(request: Request) -> Response:
     """All counts, as Prometheus reads them."""
+    service = service_of(request)
+    # A database that is away is counted elsewhere.
+    with suppress(TimelineError):
+        await service.chats.measure()
     headers = {"content-type": METRICS_TYPE, "cache-control": "no-store"}
-    return Response(service_of(request).metrics.text(), 200, headers)
+    return Response(service.metrics.text(), 200, headers)
 
 
 # --- Headers of a kept file, so that a browser shows it and does nothing else with it ---

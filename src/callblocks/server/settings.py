@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -32,6 +33,7 @@ __all__ = (
     "is_loopback",
     "name_of",
     "new_token",
+    "read_network",
     "read_public_url",
 )
 
@@ -105,7 +107,8 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:_]+")
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a server: its address, its access rules and its limits.
 
-    `no_token` lets everybody on this machine in, where `token` is empty. `sdk_version` is the
+    `no_token` lets everybody on this machine in, where `token` is empty. Proxies in the networks of
+    `proxies` say whose requests they pass on. `sdk_version` is the
     version of the stream for clients whose version is not known.
     `processes` do the processor work of requests, for at most `work_seconds` each; one client has
     one of them at a time, and `work_waiting` requests that wait for it. Of `max_connections`,
@@ -123,6 +126,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     no_token: bool = False
     origins: tuple[str, ...] = ()
     public_urls: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
     sdk_version: SdkVersion = 6
     max_body: int = 20 * 1024 * 1024
     max_headers: int = 64 * 1024
@@ -180,6 +184,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"a token has at least {_SHORTEST_TOKEN} characters, letters and digits and"
                 " . _ ~ + / - only; `openssl rand -hex 32` makes one"
             )
+        for network in self.proxies:
+            if read_network(network) is None:
+                raise CallerError(f"{brief(network)} is no network; write it as 10.0.0.0/8")
         for origin in self.origins:
             if not _ORIGIN.fullmatch(origin):
                 raise CallerError(
@@ -187,6 +194,14 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
                 )
         if self.sdk_version not in SDK_VERSIONS:
             raise CallerError(f"the AI SDK has version 5, 6 or 7 here, not {self.sdk_version}")
+
+
+def read_network(text: str) -> IPv4Network | IPv6Network | None:
+    """Return a network, or one address; None for what is neither."""
+    try:
+        return ip_network(text)
+    except ValueError:
+        return None
 
 
 def new_token() -> str:

@@ -62,6 +62,7 @@ from callblocks.session.team_file import FOLDER, Member, TeamSettings
 from callblocks.session.turn_factory import RuntimeDeps
 from callblocks.session.turn_lock import open_turn, this_owner
 from callblocks.timeline.branches import Branch
+from callblocks.timeline.recall.lookup import file_content
 from callblocks.timeline.recorder import GivenFile, Recorder
 from callblocks.timeline.timeline import State
 from callblocks.tools.registry import Registry
@@ -372,7 +373,8 @@ class Team(Session):
         newest = takewhile(lambda one: one.block.turn_id == turn, self.recorder.state.backwards())
         for entry in reversed(list(newest)):
             path = _attached(entry.block)
-            content = path and self.recorder.holdings.files.read(path)
+            recorder = self.recorder
+            content = path and file_content(path, recorder.state, recorder.holdings)
             if path and content is not None and _folder(path) != FOLDER:
                 yield Attachment(path.name, content)
 

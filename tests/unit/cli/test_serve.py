@@ -37,6 +37,22 @@ def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
     assert "give a token" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--role", "worker"], "needs --store postgresql://"),
+        (["--role", "api", "--store", "here.sqlite"], "needs --store postgresql://"),
+        (["--limit", "running=3"], "for processes with a --role"),
+        (["--proxy", "everywhere"], "is no network"),
+        (["--proxy", "10.0.0.1/8"], "is no network"),
+    ],
+)
+def test_a_cluster_without_what_it_needs_is_usage(args: list[str], words: str) -> None:
+    result = _serve(*args)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
 def test_a_token_that_is_none_is_usage() -> None:
     result = _serve("--token", "short")
     assert result.exit_code == 2

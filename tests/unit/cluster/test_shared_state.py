@@ -2,15 +2,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from callblocks.approvals.approval import ApprovalsUnavailable, BadApproval, HiddenCall
 from callblocks.cluster.database import Database, prepare_cluster
-from callblocks.cluster.shared_state import SharedBook, SharedJournal, shared_token
+from callblocks.cluster.shared_state import (
+    SharedBook,
+    SharedJournal,
+    SharedParts,
+    shared_limits,
+    shared_token,
+)
+from callblocks.cluster.turns import ClusterLimits
+from callblocks.cluster.wakeups import Wakeups
+from callblocks.core.errors import CallerError
 from callblocks.core.outcomes import Outcome
 from callblocks.runtime.journal import Intent, JournalUnavailable
 from callblocks.timeline.log.postgres_store import PostgresStore
+from callblocks.timeline.timeline import turns_folder
 from support.postgres import connect, fresh_database
 from support.stores import block
 
@@ -133,3 +144,40 @@ def test_whoever_lost_the_turn_begins_no_effect(
 
 def test_all_replicas_know_the_same_token(address: str) -> None:
     assert shared_token(address) == shared_token(address) != ""
+
+
+def test_limits_are_those_of_the_cluster_and_wrong_ones_are_refused(address: str) -> None:
+    assert shared_limits(address) == ClusterLimits()
+    assert shared_limits(address, ["running=7", "poll=0.5"]).running == 7
+    limits = shared_limits(address)
+    assert (limits.running, limits.poll, limits.turns) == (7, 0.5, ClusterLimits().turns)
+    for given, words in (
+        ("walking=7", "no limit has the name"),
+        ("running=many", "is no number"),
+        ("running", "is no number"),
+        ("running=0", "above 0"),
+        ("rate=-1", "below 0"),
+        ("silence=0.1", "at least 1"),
+        ("poll=nan", "above 0"),
+    ):
+        with pytest.raises(CallerError, match=words):
+            shared_limits(address, [given])
+    assert shared_limits(address) == limits
+
+
+def test_a_working_copy_is_kept_only_by_who_had_the_last_claim(
+    address: str, tmp_path: Path
+) -> None:
+    wakeups = Wakeups(address)
+    here, there = (
+        SharedParts(Database(address), wakeups, tmp_path / name) for name in ("here", "there")
+    )
+    folder = turns_folder(tmp_path / "here", "trip", address)
+    here.renew_copy("trip", 0, 5)
+    folder.mkdir()
+    here.renew_copy("trip", 5, 7)
+    assert folder.exists()
+    there.renew_copy("trip", 7, 9)
+    here.renew_copy("trip", 9, 11)
+    assert not folder.exists()
+    wakeups.close()

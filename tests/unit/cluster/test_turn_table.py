@@ -224,3 +224,44 @@ def test_tables_of_a_newer_version_are_refused(world: World) -> None:
     with pytest.raises(TimelineError) as caught:
         prepare_cluster(world.address)
     assert caught.value.code == "newer_schema"
+
+
+def test_a_series_has_one_next_turn_however_often_one_of_it_is_claimed(world: World) -> None:
+    request = TurnRequest(prompt="Water the plants.")
+    job = world.table.submit(NewTurn(uuid4(), "trip", "ann", request, delay=30, every=60))
+    # Three of its times were missed.
+    world.database.execute(
+        "update callblocks_turns set due = due - interval '200 seconds', created = created"
+        " - interval '400 seconds' where id = %s",
+        job.turn,
+    )
+    claimed = world.claim(job)
+    assert claimed.waited > 100
+    assert world.table.take_from(world.first) == 1
+    (again,) = [one for one in world.jobs() if one.turn == job.turn]
+    world.claim(again, world.second)
+    (following,) = world.table.due_later()
+    assert (following.chat, following.prompt, following.every) == ("trip", request.prompt, 60)
+    ((wait,),) = world.database.execute(
+        "select extract(epoch from due - now())::float8 from callblocks_turns where id = %s",
+        following.id,
+    )
+    assert 0 < wait <= 60
+    assert world.table.unschedule(following.id) is not None
+    assert world.table.unschedule(following.id) is None
+    assert world.table.due_later() == []
+
+
+def test_the_counts_say_how_the_queue_stands(world: World) -> None:
+    world.claim(world.submit())
+    world.submit("other")
+    world.submit("later", delay=60)
+    counts = world.table.counts()
+    assert (counts.delayed, counts.queued, counts.running, counts.workers) == (1, 1, 1, 2)
+    assert counts.oldest >= 0
+
+
+def test_newer_tables_that_allow_it_are_used(world: World) -> None:
+    world.database.execute("alter table callblocks_cluster add column oldest integer")
+    world.database.execute("update callblocks_cluster set version = version + 1, oldest = version")
+    prepare_cluster(world.address)

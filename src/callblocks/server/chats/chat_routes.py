@@ -42,6 +42,7 @@ from callblocks.views.ui.ai_sdk.messages import (
 )
 
 __all__ = (
+    "KEY_HEADER",
     "AgainBody",
     "Answered",
     "Cancelled",
@@ -117,6 +118,12 @@ async def _take(service: Service, answer: PostedAnswer) -> bool:
 
 
 # --- Chats, as AI SDK clients talk: a message goes in, the stream of a turn comes back ---
+#
+# A client whose connection broke before the stream began does not know whether there is a turn. It
+# may post again with the same Idempotency-Key, to any replica: that is the same turn.
+
+KEY_HEADER = "idempotency-key"
+_LONGEST_KEY = 200
 
 
 class ChatBody(msgspec.Struct, frozen=True):
@@ -199,7 +206,10 @@ async def post_chat(request: Request) -> Response:
         text = first.text if again else text
     elif body.after is not None:
         branch = Branch(body.after)
-    running = await service.chats.start(body.id, text, files, body.choice, user, branch)
+    key = request.headers.get(KEY_HEADER, "")
+    if len(key) > _LONGEST_KEY:
+        raise ApiFault("bad_header", f"{KEY_HEADER} has at most {_LONGEST_KEY} characters")
+    running = await service.chats.start(body.id, text, files, body.choice, user, branch, key=key)
     running.client = client
     await running.begun()
     return ui_response(service, running, client)

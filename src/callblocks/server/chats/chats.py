@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from callblocks.approvals.question import BookAsker
 from callblocks.core.calls import Call
@@ -35,8 +35,12 @@ from callblocks.session.session import Session
 from callblocks.session.team import replay_of
 from callblocks.timeline.branches import Branch
 from callblocks.timeline.codec.call_blocks import is_whole, params_of
+from callblocks.timeline.recall.lookup import file_content
 from callblocks.timeline.recorder import Recorder
 from callblocks.views.replay import Replay
+
+if TYPE_CHECKING:
+    from callblocks.server.chats.schedule import Schedule
 
 __all__ = (
     "Chats",
@@ -116,8 +120,9 @@ class FollowedTurn:
 class RunningTurn(FollowedTurn):
     """A turn that runs in this process."""
 
-    def __init__(self, session: Session, count: Callable[[TurnEvent], None]) -> None:
+    def __init__(self, session: Session, count: Callable[[TurnEvent], None], key: str = "") -> None:
         self.session = session
+        self.key = key
         state = session.recorder.state
         super().__init__(TurnLog(lambda: state.last), count)
 
@@ -157,6 +162,15 @@ class EndedTurn(FollowedTurn):
 
 class TurnsHere(Protocol):
     """The turns of all chats, as the handlers need them: of this process, or of a cluster."""
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """Where turns wait that are due later; None where no turn can be."""
+        ...
+
+    async def measure(self) -> None:
+        """Put into the metrics what is counted only when somebody asks."""
+        ...
 
     async def count(self) -> int:
         """Return how many turns run."""
@@ -202,8 +216,12 @@ class TurnsHere(Protocol):
         user: str = "",
         branch: Branch | None = None,
         calls: Sequence[Call] = (),
+        key: str = "",
     ) -> FollowedTurn:
-        """Begin a turn of a user; one that runs is a `turn_running` fault."""
+        """Begin a turn of a user; one that runs is a `turn_running` fault.
+
+        A second start with the same `key` is the turn of the first.
+        """
         ...
 
     async def resume(self, name: str, user: str = "") -> FollowedTurn:
@@ -244,7 +262,7 @@ def said_again(recorder: Recorder, turn: str, *, again: bool) -> SaidAgain:
     given = recorder.timeline.entries(after=first - 1, limit=prompt.seq - first)
     paths = {entry.block.path for entry in given if entry.block.type == "user.attachment"}
     files = [one for one in map(parse_path, sorted(paths)) if isinstance(one, FilePath)]
-    read = [(one.name, recorder.holdings.files.read(one)) for one in files]
+    read = [(one.name, file_content(one, recorder.state, recorder.holdings)) for one in files]
     # A file that is gone is left out: the message can be said without it.
     kept = [Attachment(name, content) for name, content in read if content is not None]
     return SaidAgain(branch, prompt.block.text or "", kept)
@@ -270,6 +288,8 @@ _LAST_SECONDS = 5.0
 class Chats:
     """Starts, keeps and stops turns."""
 
+    schedule = None
+
     def __init__(self, host: Host, metrics: Metrics, limit: int) -> None:
         self.asker = BookAsker(host.book)
         self.is_closing = False
@@ -285,6 +305,9 @@ class Chats:
     async def count(self) -> int:
         """Return how many turns run."""
         return len(self._running)
+
+    async def measure(self) -> None:
+        """Leave the metrics as they are: everything was counted when it happened."""
 
     def get(self, name: str) -> RunningTurn | None:
         """Return the turn of a chat that runs now."""
@@ -321,12 +344,16 @@ class Chats:
         user: str = "",
         branch: Branch | None = None,
         calls: Sequence[Call] = (),
+        key: str = "",
     ) -> RunningTurn:
         """Begin a turn of a user; one that runs is a `turn_running` fault."""
+        known = self._running.get(name)
+        if known is not None and key and known.key == key:
+            return known
         self._check_free(name)
         session = self.session(name)
         session.user = user
-        running = RunningTurn(session, self._metrics.count)
+        running = RunningTurn(session, self._metrics.count, key)
         turn = session.run(
             prompt, attachments, choice, tell=running.tell, branch=branch, calls=calls
         )

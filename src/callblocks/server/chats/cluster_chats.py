@@ -15,18 +15,20 @@ import asyncio
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from uuid import uuid4
+from datetime import UTC, datetime
+from uuid import UUID, uuid4, uuid5
 from weakref import WeakValueDictionary
 
 from callblocks.cluster.turn_feed import decode_events, turn_id
 from callblocks.cluster.turn_table import ActiveTurn, NewTurn, Progress, TooManyTurns
-from callblocks.cluster.turns import TurnRequest
+from callblocks.cluster.turns import Job, TurnRequest
 from callblocks.cluster.worker import STOPS, Cluster, approval_id, cancel_id
 from callblocks.core.calls import Call
 from callblocks.core.errors import CallerError, TimelineError, TurnRunning
 from callblocks.core.events import ModelWrote, Status, TurnEnded, TurnEvent
 from callblocks.server.chats.chats import FollowedTurn
 from callblocks.server.chats.known_chats import LastTurn, status_of
+from callblocks.server.chats.schedule import Schedule, ScheduledTurn
 from callblocks.server.http.faults import ApiFault
 from callblocks.server.http.monitoring import Metrics
 from callblocks.session.event_gate import Logged, TurnLog
@@ -44,6 +46,8 @@ _LOOK = 2.0
 # Seconds for which a list of chats is as it was.
 _FRESH = 0.2
 _PAUSE = 0.5
+_SOON = 0.001
+_KEYS = UUID("0c5c2f0e-6f0e-4f7b-9d35-6d2b8a1f5c11")
 
 
 class RemoteTurn(FollowedTurn):
@@ -193,6 +197,17 @@ class ClusterChats:
         self._looked = 0.0
         self._questions: dict[str, int] = {}
 
+    @property
+    def schedule(self) -> Schedule:
+        """Where turns wait that are due later."""
+        return _ClusterSchedule(self._cluster, self)
+
+    async def measure(self) -> None:
+        """Put into the metrics how the queue stands."""
+        counts = await asyncio.to_thread(self._table.counts)
+        for name, value in counts._asdict().items():
+            self._metrics.queue(name, value)
+
     async def count(self) -> int:
         """Return how many turns run or wait in the cluster."""
         return await asyncio.to_thread(self._table.count_active)
@@ -250,9 +265,20 @@ class ClusterChats:
         user: str = "",
         branch: Branch | None = None,
         calls: Sequence[Call] = (),
-        delay: float = 0.0,
+        key: str = "",
     ) -> RemoteTurn:
         """Take a turn of a user; one that runs or waits is a `turn_running` fault."""
+        files = await self.check(name, prompt, attachments, choice)
+        request = TurnRequest.of(prompt, files, choice, branch, calls)
+        # What is asked again, since the answer was lost, is the turn that is there.
+        number = uuid5(_KEYS, f"{name} {key}") if key else uuid4()
+        job = await self.submit(NewTurn(number, name, user, request))
+        return self._remote(ActiveTurn(job.turn, name, "queued", job.attempt, 0, 0, "", (), ()))
+
+    async def check(
+        self, name: str, prompt: str, attachments: Sequence[Attachment], choice: Choice
+    ) -> Sequence[Attachment]:
+        """Refuse what no worker would begin; return the files under names of their own."""
         # All that the worker would refuse is refused here, where somebody hears it.
         team = self._host.settings.team
         voice = None if team is None else team.consensus
@@ -263,8 +289,7 @@ class ClusterChats:
         files = named_apart(attachments)
         if await asyncio.to_thread(self._host.is_member, name):
             raise CallerError(f"{name} is what a member of a team does; choose another name")
-        request = TurnRequest.of(prompt, files, choice, branch, calls)
-        return await self._submit(name, user, request, delay)
+        return files
 
     async def resume(self, name: str, user: str = "") -> RemoteTurn:
         """Go on with a turn that was interrupted."""
@@ -272,7 +297,9 @@ class ClusterChats:
         if status_of(entries) != "interrupted":
             raise ApiFault("nothing_to_resume")
         turn = LastTurn(entries).turn
-        return await self._submit(name, user, TurnRequest(is_resumed=True), turn=turn)
+        new = NewTurn(uuid4(), name, user, TurnRequest(is_resumed=True), turn=turn)
+        job = await self.submit(new)
+        return self._remote(ActiveTurn(job.turn, name, "queued", job.attempt, 0, 0, turn, (), ()))
 
     async def stop(self, name: str) -> bool:
         """Stop the turn of a chat; whether there was one."""
@@ -285,21 +312,18 @@ class ClusterChats:
         """Take no more turns; those that run do so elsewhere."""
         self._is_closing = True
 
-    async def _submit(
-        self, name: str, user: str, request: TurnRequest, delay: float = 0.0, turn: str = ""
-    ) -> RemoteTurn:
+    async def submit(self, new: NewTurn) -> Job:
+        """Write a turn into the table, and hand it to the engine."""
         if self._is_closing:
             raise ApiFault("shutting_down", headers={"retry-after": "5"})
-        new = NewTurn(uuid4(), name, user, request, delay, turn)
         try:
             job = await asyncio.to_thread(self._table.submit, new)
         except TooManyTurns as error:
             raise ApiFault("too_many_turns", str(error), {"retry-after": "5"}) from error
         except TurnRunning as error:
-            raise ApiFault("turn_running", await self._busy(name)) from error
+            raise ApiFault("turn_running", await self._busy(new.timeline)) from error
         await asyncio.to_thread(self._cluster.enqueue, job)
-        state = "delayed" if delay > 0 else "queued"
-        return self._remote(ActiveTurn(job.turn, name, state, job.attempt, 0, 0, turn, (), ()))
+        return job
 
     async def _busy(self, name: str) -> str:
         active = await asyncio.to_thread(self._table.active, name)
@@ -316,7 +340,8 @@ class ClusterChats:
             self._cluster,
             active,
             self._recall,
-            self._metrics.count,
+            # Each replica would count it: its worker does.
+            lambda event: None,
         )
         self._known[active.id] = turn
         return turn
@@ -333,3 +358,44 @@ class ClusterChats:
             for one in entries
         )
         return last.told() if is_ours or (last.turn and last.turn == active.turn) else []
+
+
+class _ClusterSchedule:
+    """The turns of a cluster that are due later."""
+
+    def __init__(self, cluster: Cluster, chats: ClusterChats) -> None:
+        self._cluster = cluster
+        self._chats = chats
+
+    async def add(
+        self, chat: str, prompt: str, choice: Choice, user: str, delay: float, every: float
+    ) -> int:
+        """Take a turn; return its number."""
+        await self._chats.check(chat, prompt, (), choice)
+        request = TurnRequest.of(prompt, (), choice)
+        # One that is due at once is delayed too: its chat may be busy now.
+        wait = max(delay, _SOON)
+        job = await self._chats.submit(
+            NewTurn(uuid4(), chat, user, request, delay=wait, every=every)
+        )
+        return job.turn
+
+    async def waiting(self) -> Sequence[ScheduledTurn]:
+        """Return the turns that are due later, the next ones first."""
+        return [
+            ScheduledTurn(one.id, one.chat, one.prompt, _utc(one.due), one.every)
+            for one in await asyncio.to_thread(self._cluster.table.due_later)
+        ]
+
+    async def cancel(self, id: int) -> bool:
+        """End a turn that is due later, and its series; return whether there was one."""
+        job = await asyncio.to_thread(self._cluster.table.unschedule, id)
+        if job is not None:
+            # Whatever an engine raises: the job is refused when it is due.
+            with suppress(Exception):
+                await asyncio.to_thread(self._cluster.engine.withdraw, [job])
+        return job is not None
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

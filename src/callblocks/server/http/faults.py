@@ -50,11 +50,13 @@ FAULTS = {
     "not_found": (404, "nothing is at this address"),
     "unknown_timeline": (404, "no timeline, and no chat, has that name"),
     "unknown_tool": (404, "no tool has that name"),
+    "unknown_turn": (404, "no turn that is due later has that number"),
     "unknown_approval": (404, "no approval has that id"),
     "artifact_missing": (404, "no artifact has that digest"),
     "method_not_allowed": (405, "the address takes another method"),
     "read_timeout": (408, "the body of the request did not arrive"),
     "turn_running": (409, "a turn of the chat runs"),
+    "no_schedule": (409, "turns that are due later need a cluster: callblocks serve --role"),
     "nothing_to_resume": (409, "no turn of the chat was interrupted"),
     "approval_answered": (409, "the question has its answer, or none is waited for"),
     "approval_hidden": (

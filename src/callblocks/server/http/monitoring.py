@@ -144,6 +144,7 @@ class Metrics:
         self.events = Counter(
             "callblocks_events_sent", "Events sent to clients", registry=self.registry
         )
+        self._queue: Gauge | None = None
         self._requests = Histogram(
             "callblocks_request_seconds",
             "Seconds until a request was answered, a stream to its end",
@@ -163,6 +164,18 @@ class Metrics:
                 self._calls.labels(code if known else _OTHER).inc()
             case _:
                 pass
+
+    def queue(self, name: str, value: float) -> None:
+        """Keep how the queue of a cluster stands; a server alone has none."""
+        if self._queue is None:
+            self._queue = Gauge(
+                "callblocks_cluster",
+                "The queue of the cluster: turns by their state, the seconds that the first of the"
+                " queue waits, and workers",
+                ["what"],
+                registry=self.registry,
+            )
+        self._queue.labels(name).set(value)
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""

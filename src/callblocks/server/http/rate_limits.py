@@ -1,8 +1,9 @@
 """Limits on the rate of requests of each client, and on the number of open streams.
 
 Each client has a bucket of `burst` requests that fills again with `rate` a second. A client is an
-address; of IPv6 the first half, which is what one household gets. With public URLs, a proxy on this
-machine asks for many clients, and says for which: the last address of `X-Forwarded-For`.
+address; of IPv6 the first half, which is what one household gets. A proxy asks for many clients,
+and says for which: the last address of `X-Forwarded-For`. Proxies are those of the settings, and
+with public URLs those on this machine.
 
 Requests without the token have a bucket of their own: on a loopback address all users of a machine
 are one client, and a stranger must not use up what the owner may ask.
@@ -23,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from callblocks.server.http.faults import ApiFault
 from callblocks.server.http.protocol import is_welcome
-from callblocks.server.settings import ServerSettings, is_loopback
+from callblocks.server.settings import ServerSettings, is_loopback, read_network
 
 __all__ = ("Buckets", "RateLimit", "Slots", "client_name")
 
@@ -83,6 +84,7 @@ class RateLimit:
         self._app = app
         self._buckets = Buckets(settings.rate, settings.burst)
         self._has_proxy = bool(settings.public_urls)
+        self._networks = tuple(filter(None, map(read_network, settings.proxies)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -97,11 +99,23 @@ class RateLimit:
     def _client(self, scope: Scope) -> str:
         client = scope.get("client")
         host = str(client[0]) if client else ""
-        if self._has_proxy and is_loopback(host):
+        if self._is_proxy(host):
             # Those before the last one are what the client itself says.
             said = Headers(scope=scope).get("x-forwarded-for", "").rpartition(",")[2].strip()
             return _household(said) or host
         return _household(host) or host
+
+    def _is_proxy(self, host: str) -> bool:
+        if self._has_proxy and is_loopback(host):
+            return True
+        if not self._networks:
+            return False
+        try:
+            address = ip_address(host)
+        except ValueError:
+            return False
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return any((mapped or address) in network for network in self._networks)
 
 
 class Slots:

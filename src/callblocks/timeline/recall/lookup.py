@@ -162,6 +162,18 @@ def noted_digest(path: FilePath, state: State) -> str:
     return next((digest for digest in contents if isinstance(digest, str)), "")
 
 
+def file_content(path: FilePath, state: State, holdings: Holdings) -> bytes | None:
+    """Return the content of a file of a turn, from its folder or, on another machine, as kept."""
+    content = holdings.read(path)
+    if content is None and (noted := _noted(path, state)):
+        content = recovered(path, noted, state, holdings)
+    return content
+
+
+def _noted(path: FilePath, state: State) -> str:
+    return noted_digest(path, state) or str(digest_of(path, state).get("sha256", ""))
+
+
 def recovered(path: FilePath, digest: str, state: State, holdings: Holdings) -> bytes | None:
     """Return the content with that digest, and write it back; `None` where it is lost."""
     try:
@@ -358,7 +370,7 @@ class Finder(msgspec.Struct, frozen=True, kw_only=True):
         if content is None:
             # The digest that the timeline recorded decides what counts as the same file; a
             # recovered content is compared with it.
-            noted = noted_digest(path, self.state) or str(about.get("sha256", ""))
+            noted = _noted(path, self.state)
             content = recovered(path, noted, self.state, self.holdings)
             if content is None and noted:
                 return PathLookup(missing=(str(path),), why={str(path): GONE})
