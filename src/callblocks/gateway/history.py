@@ -187,14 +187,19 @@ def _text_prompt(
     system, rest = _split_system(known)
     taught = _taught_tools(dialect.name, _interned(tools), upstream) if tools else ""
     small = is_small(upstream.model.name)
-    words = [upstream.settings.system, *system, taught, *_rules(request, tools, small=small)]
     writer = _TextWriter(
         dialect,
         request.tools,
         reminds=bool(tools) and small,
         bare_calls=upstream.habits.bare_calls,
     )
-    messages = _alternating(writer.messages(rest))
+    messages = [*_alternating(writer.messages(rest))]
+    demand = _demand(request) if tools else ""
+    if demand and messages[-1].role == "user":
+        messages[-1] = _with_demand(messages[-1], demand)
+        demand = ""
+    rules = _rules(request, tools, small=small)
+    words = [upstream.settings.system, *system, taught, *rules, demand]
     top = "\n\n".join(filter(None, (text.strip() for text in words)))
     sent = ((Message("system", (TextPart(top),)),) if top else ()) + tuple(messages)
     parser = (
@@ -220,7 +225,7 @@ def _text_prompt(
 
 
 def _rules(request: GatewayRequest, tools: tuple[ToolSpec, ...], *, small: bool) -> Iterator[str]:
-    """Yield what stands below the tools: how calling works here, and what the client demands.
+    """Yield what stands below the tools: how calling works here, and the form of the answer.
 
     A small model is not told of signs: it would not go by it, and forgets to call instead.
     """
@@ -228,13 +233,24 @@ def _rules(request: GatewayRequest, tools: tuple[ToolSpec, ...], *, small: bool)
         yield _CALLING
         if not small:
             yield ESCAPE_NOTE
-        yield _demand(request)
     if request.left_out:
         yield _LEFT_OUT + ", ".join(request.left_out)
     if request.json_format is not None:
         schema = request.json_format.schema
         form = f" It fits this JSON Schema: {json_text(schema)}" if schema is not None else ""
         yield _JSON_ANSWER + form
+
+
+def _with_demand(message: Message, demand: str) -> Message:
+    """Return the last message with what holds for this reply alone.
+
+    Clients often demand a call in the first request of a turn only. In the system prompt it would
+    change the beginning of the prompt, and with it everything that a server has cached.
+    """
+    parts = [*message.parts, TextPart(f"{_SYSTEM_PART}{demand}\n")]
+    if len(parts) > 1 and isinstance(parts[-2], TextPart) and not parts[-2].text.endswith("\n"):
+        parts.insert(-1, TextPart("\n\n"))
+    return replace(message, parts=tuple(parts))
 
 
 def _demand(request: GatewayRequest) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from callblocks import ToolSpec, dialects
-from callblocks.core.blocks import TextPart
+from callblocks.core.blocks import TextPart, text_of
 from callblocks.core.calls import Call
 from callblocks.core.errors import ModelError
 from callblocks.core.events import CallInput, CallReady, CallStarted, Reasoning, Text
@@ -475,6 +475,16 @@ def test_results_go_back_in_the_dialect_and_the_prompt_is_a_prefix() -> None:
     assert isinstance(shown, TextPart)
     assert shown.text.count("</tool_response>") == 1
     assert "<tool_call>" not in shown.text
+
+
+def test_a_demand_stands_behind_everything_that_a_server_has_cached() -> None:
+    model = Told(hermes("get_weather", city="Oslo"), "Sunny.")
+    run(model, asked(choice=ToolChoice("required"), parallel=False))
+    run(model, asked())
+    demanded, plain = (request.messages for request in model.requests)
+    assert demanded[:-1] == plain[:-1]
+    assert demanded[-1].parts[: len(plain[-1].parts)] == plain[-1].parts
+    assert "must call a tool. Make at most one" in text_of(list(demanded[-1].parts))
 
 
 class Switching(Told):
