@@ -157,7 +157,7 @@ def make_report(header: Header, trials: Sequence[Trial]) -> Report:
         temperature=header.temperature,
         prompts=header.prompts,
         setups=tuple(setups),
-        verdict=tuple(_verdict(setups)),
+        verdict=tuple(_verdict(setups, _reasons(ordered))),
         failed=tuple(failed),
     )
 
@@ -255,11 +255,20 @@ def _near(known: Sequence[SetupReport]) -> list[SetupReport]:
     return [one for one in rest if difference(known[0].tasks, one.tasks, len(rest))[1] <= 0]
 
 
-def _verdict(setups: Sequence[SetupReport]) -> list[str]:
+def _reasons(trials: Iterable[Trial]) -> dict[str, str]:
+    """Return why most of the trials that a setup cannot ask are none, by setup."""
+    found: dict[str, Counter[str]] = {}
+    for trial in trials:
+        if trial.state == "unsayable":
+            found.setdefault(trial.setup, Counter())[trial.why] += 1
+    return {name: reasons.most_common(1)[0][0] for name, reasons in found.items()}
+
+
+def _verdict(setups: Sequence[SetupReport], reasons: Mapping[str, str]) -> list[str]:
     known = _ranked(setups)
     if not known:
         said = ["Nothing was measured: no trial said anything about the model."]
-        return said + _uncounted(setups)
+        return said + _uncounted(setups, reasons)
     best = known[0]
     if best.right.value < 0.1:
         words = f"No setup works: the best, {best.name}, is right in {_percent(best.right)}."
@@ -281,10 +290,10 @@ def _verdict(setups: Sequence[SetupReport]) -> list[str]:
                 f"{one.name} is worse, by {mean * 100:.0f} points (95 %: {low * 100:.0f} to "
                 f"{high * 100:.0f})."
             )
-    return said + _uncounted(setups)
+    return said + _uncounted(setups, reasons)
 
 
-def _uncounted(setups: Sequence[SetupReport]) -> list[str]:
+def _uncounted(setups: Sequence[SetupReport], reasons: Mapping[str, str]) -> list[str]:
     said: list[str] = []
     for one in setups:
         parts = [
@@ -294,7 +303,8 @@ def _uncounted(setups: Sequence[SetupReport]) -> list[str]:
             count = sum(one.states.values())
             words = f"{one.name}: not counted are {', '.join(parts)}, of {count} trials"
             hardly = "" if one.is_measured else "; that is too few to say anything"
-            said.append(f"{words}{hardly}.")
+            why = f" ({reasons[one.name]})" if one.name in reasons else ""
+            said.append(f"{words}{why}{hardly}.")
         if one.silent:
             said.append(f"{one.name}: the model said nothing in {one.silent} trials (wrong).")
         if one.foreign:

@@ -45,6 +45,7 @@ from callblocks.models.model import (
     NATIVE,
     Message,
     Model,
+    NativeDelta,
     Piece,
     Request,
     Spoken,
@@ -56,6 +57,7 @@ from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
 from callblocks.session.turn_factory import RuntimeDeps
 from callblocks.timeline.recorder import Recorder
+from callblocks.timeline.timeline import TIMELINE_CODES
 from callblocks.toolkits.turn_files import open_recorder
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import envelope
@@ -278,7 +280,7 @@ class Evaluation:
             trial = log.fill(trial, ended, setup, tools, recorder.timeline.name)
             state = _state_of(ended, model)
             if state is not None:
-                trial = msgspec.structs.replace(trial, state=state, why=_why(ended) or "cut")
+                trial = msgspec.structs.replace(trial, state=state, why=_why(ended, model))
             else:
                 trial = _judged(trial, task, log, self._checks.get(task.check))
             block = _block_of(log.faulty_id(trial, task), recorder)
@@ -329,12 +331,17 @@ def _runner(task: Task) -> Callable[[str, dict[str, Any]], Any]:
 
 
 def _state_of(ended: TurnEnded, model: _Watched) -> State | None:
-    """Return the state of a trial that measured nothing; `None` where it measured the model."""
+    """Return the state of a trial that measured nothing; `None` where it measured the model.
+
+    Raise `TimelineError` where the store failed: no trial says anything after that.
+    """
+    if ended.code in TIMELINE_CODES:
+        raise TimelineError(ended.code, ended.message)
     if ended.code == "time_limit" and model.is_waiting:
         return "endpoint"  # nothing came from the server: the model did not go on and on
     if ended.code in _STATES:
         return _STATES[ended.code]
-    if ended.code in MODEL_CODES:
+    if ended.code in MODEL_CODES or model.is_mangled:
         return "endpoint"
     return "endless" if model.was_cut else None
 
@@ -350,8 +357,10 @@ def _block_of(call_id: str, recorder: Recorder) -> int:
     return said
 
 
-def _why(ended: TurnEnded) -> str:
-    return ": ".join(filter(None, (ended.code, ended.message)))[:300]
+def _why(ended: TurnEnded, model: _Watched) -> str:
+    if ended.code:
+        return ": ".join(filter(None, (ended.code, ended.message)))[:300]
+    return "the server sent bytes that are no UTF-8" if model.is_mangled else "cut"
 
 
 def _unsayable(task: Task, setup: Setup) -> str:
@@ -468,7 +477,8 @@ class _Watched:
 
     def __init__(self, model: Model, seed: int, temperature: float | None) -> None:
         self._model, self._seed, self._temperature = model, seed, temperature
-        self.was_cut = self.is_waiting = False
+        self.was_cut = self.is_waiting = self.is_mangled = False
+        self._is_served = hasattr(model, "find_grammar_form")
         self.system = ""
         self.tools: list[dict[str, Any]] = []
 
@@ -494,8 +504,15 @@ class _Watched:
         async with aclosing(self._model.reply(given)) as pieces:
             async for piece in pieces:
                 self.is_waiting = False
-                if isinstance(piece, Stopped) and piece.reason == "length":
-                    self.was_cut = True
+                match piece:
+                    case Stopped(reason="length"):
+                        self.was_cut = True
+                    case Spoken(text=text) | NativeDelta(text=text) if self._is_served:
+                        # What stands there for bytes that are no text; a model in this process
+                        # may write such bytes itself.
+                        self.is_mangled = self.is_mangled or "\ufffd" in text
+                    case _:
+                        pass
                 yield piece
 
     async def close(self) -> None:

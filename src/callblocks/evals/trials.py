@@ -200,7 +200,7 @@ class TrialFile:
 
     def write(self, trial: Trial) -> None:
         """Append a trial that has ended."""
-        _append(self._file, trial)
+        _append(self._file, msgspec.json.encode(trial))
 
     def keep_prompt(self, system: str, tools: Sequence[dict[str, Any]]) -> str:
         """Keep a system prompt once, with the tools that go beside it; return its digest."""
@@ -229,14 +229,16 @@ class _Prompts:
         line = msgspec.json.encode({"prompt": digest, "system": system, "tools": tools})
         if line[:40] not in self._seen:
             self._seen.add(line[:40])
-            self._file.write(line + b"\n")
-            self._file.flush()
+            _append(self._file, line)
         return digest
 
     def close(self) -> None:
         self._file.close()
 
 
-def _append(file: IO[bytes], row: Trial) -> None:
-    file.write(msgspec.json.encode(row) + b"\n")
-    file.flush()
+def _append(file: IO[bytes], line: bytes) -> None:
+    try:
+        file.write(line + b"\n")
+        file.flush()
+    except OSError as error:  # it names no file
+        raise OSError(error.errno, error.strerror, file.name) from error

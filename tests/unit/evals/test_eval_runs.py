@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from callblocks.core.blocks import text_of
-from callblocks.core.errors import CallerError, ModelError
+from callblocks.core.errors import CallerError, ModelError, TimelineError
+from callblocks.core.events import TurnEnded
 from callblocks.core.specs import ToolSpec
 from callblocks.evals.interval import Amount
 from callblocks.evals.report import (
@@ -42,6 +43,7 @@ from callblocks.evals.trials import (
     read_trials,
 )
 from callblocks.models.model import Model, Piece, Request, Spoken, Stopped
+from callblocks.session.session import Session
 from callblocks.timeline.timeline import TIMELINES, Timeline
 from callblocks.views.html.report_page import report_page
 from callblocks.views.report import Table
@@ -263,6 +265,18 @@ def test_a_full_disk_ends_the_run_and_what_was_kept_stays(
     assert {trial.key for trial in restored} == {trial.key for trial in written}
 
 
+def test_a_store_that_fails_ends_the_run_and_no_trial_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object, **__: object) -> TurnEnded:
+        return TurnEnded(turn="turn_1", status="failed", code="store_full", message="no room")
+
+    monkeypatch.setattr(Session, "run", full)
+    with pytest.raises(TimelineError, match="no room"):
+        evaluate(tmp_path, {}, [HERMES], TASKS[:3])
+    assert read_trials(tmp_path / "trials.jsonl")[1] == []
+
+
 def test_the_prompts_of_trials_are_kept_once(tmp_path: Path) -> None:
     evaluate(tmp_path, {"hermes": 1.0}, [HERMES], TASKS[:3], repeats=2)
     lines = (tmp_path / "prompts.jsonl").read_bytes().splitlines()
@@ -415,6 +429,20 @@ def test_a_server_that_ignores_grammars_is_found_out(tmp_path: Path) -> None:
     assert one_trial(tmp_path / "c", task, Served(obeys=False), FENCE).state == "right"
 
 
+class Mangling(Served):
+    """Such a server, whose reply has bytes that are no text."""
+
+    async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
+        yield Spoken("caf\ufffd")
+
+
+def test_bytes_that_are_no_text_are_the_servers(tmp_path: Path) -> None:
+    task = Task(name="t", kind="own", prompt="p")
+    mangled = one_trial(tmp_path / "a", task, Mangling(obeys=True))
+    assert (mangled.state, mangled.why) == ("endpoint", "the server sent bytes that are no UTF-8")
+    assert one_trial(tmp_path / "b", task, Fixed("caf\ufffd")).state == "right"
+
+
 def test_a_schema_that_is_none_is_the_fault_of_its_task_alone(tmp_path: Path) -> None:
     broken = ToolSpec("go", "", {"type": "object", "properties": {"x": {"$ref": "#/nowhere"}}})
     tasks = [
@@ -535,6 +563,8 @@ def test_what_stands_beside_the_shares_is_said() -> None:
     assert "1 too long for the model's context, 1 with a check that failed, of 4 trials" in said
     assert "the model said nothing in 1 trials" in said
     assert "1 of 1 calls were in another dialect." in said
+    unsayable = [_trial("hermes", f"{n}", "unsayable", why=why) for n, why in enumerate("aba")]
+    assert "3 that the setup cannot ask, of 3 trials (a)" in _reported(unsayable).verdict[1]
 
 
 def test_the_page_has_links_to_what_failed_and_classes_with_intervals(tmp_path: Path) -> None:

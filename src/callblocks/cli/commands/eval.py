@@ -519,10 +519,12 @@ class _Live:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
-        table = Table(title=self._line(), title_justify="left")
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(ProgressBar(self._total, self._done, width=30), self._line())
+        table = Table()
         for name in ("setup", "right", "measured", "not counted"):
             table.add_column(name, justify="left" if name == "setup" else "right")
         for name, (right, measured, other) in self._counts.items():
             share = f"{right / measured:.0%}" if measured else "-"
             table.add_row(name, share, str(measured), str(other))
-        return Group(ProgressBar(total=self._total, completed=self._done, width=60), table)
+        return Group(bar, table)
