@@ -44,7 +44,7 @@ def test_the_figures_of_the_readme_are_those_of_the_pages() -> None:
 def test_the_readme_shows_a_chat_before_its_first_recipe() -> None:
     picture = next(code_blocks(README.read_text("utf-8").partition("\n## ")[0]))
     assert picture.language == "console"
-    assert "(hide details)" in picture.text
+    assert "🔧 3 tool calls, 1 failed" in picture.text
 
 
 def test_the_readme_has_five_recipes_each_with_code_that_runs() -> None:

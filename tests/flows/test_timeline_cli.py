@@ -116,7 +116,7 @@ def test_what_a_run_leaves_another_process_shows(place: Place) -> None:
     place.record()
     assert place.run("timeline", "list").startswith(f"t  {BLOCKS} blocks  ")
     chat = place.run("timeline", "show", "t", "--expand")
-    assert "🔧 3 tool calls, 1 failed (hide details)" in chat
+    assert "🔧 3 tool calls, 1 failed" in chat
     assert "  add(a=1, b=2) → 3\n" in chat
     assert "fi:turn_1.files/report.md (text/markdown, 9B)" in chat
     raw = place.run("timeline", "show", "t", "--view", "raw", "--json").splitlines()

@@ -30,6 +30,7 @@ Kind: TypeAlias = Literal[
     "plain",
     "quiet",
     "strong",
+    "emphasis",
     "mark",
     "name",
     "key",

@@ -113,7 +113,7 @@ def test_what_is_allowed_runs_and_notices_are_told(
     model = SayingModel(fence("note", text="a"), "Done.")
     result = chat(monkeypatch, model, "trip", "--allow", "note", "--prompt", "note a")
     assert result.exit_code == 0
-    assert "🔧 note (hide details)\n  note(text=a) → written" in result.stdout
+    assert "🔧 note\n  note(text=a) → written" in result.stdout
     assert "1 done\nⓘ note: noted a" in result.stdout
     assert (workspace / "notes.txt").read_text() == "a\n"
 

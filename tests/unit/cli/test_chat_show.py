@@ -57,7 +57,7 @@ def test_nothing_in_a_kept_chat_steers_the_terminal() -> None:
 
 def test_each_view_shows_the_chat_in_its_way() -> None:
     shown = {view: text(view_rows(chat(2), view, 80, 1000)) for view in ("show", "raw", "view")}
-    assert "(hide details)" in shown["show"]
+    assert "(hide details)" not in shown["show"]
     assert "react.tool.call" in shown["raw"]
     assert "[TOOL CALL" in shown["view"]
 

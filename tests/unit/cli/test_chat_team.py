@@ -122,7 +122,7 @@ def test_each_member_is_shown_below_its_name(hall: Hall) -> None:
     assert result.exit_code == 0, result.stderr
     assert result.stdout == (
         "▌ reader\n\n"
-        "🔧 file_read (hide details)\n"
+        "🔧 file_read\n"
         "  file_read(path=a.txt) → alpha\n\n"
         "It says alpha.\n\n"
         "▌ critic\n"

@@ -21,7 +21,7 @@ def test_what_is_settled_is_printed_in_order(capsys: pytest.CaptureFixture[str])
         with screen.aside():
             feed(screen, "One.\n\n", "🛠️[ls]🛠️[/end]", "\n\nTwo.\n")
         screen.say("nobody sees this")
-    assert capsys.readouterr().out == "One.\n\n🔧 ls (hide details)\n  ls() ⏳\n\nTwo.\n"
+    assert capsys.readouterr().out == "One.\n\n🔧 ls\n  ls() ⏳\n\nTwo.\n"
 
 
 def test_a_mute_screen_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:

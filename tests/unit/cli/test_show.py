@@ -18,7 +18,7 @@ def test_calls_are_folded() -> None:
 
 def test_calls_can_be_expanded() -> None:
     assert run("show", "--expand", text=TEXT).stdout == (
-        "Look.\n\n🔧 2 tool calls (hide details)\n  ls(path=src) → a.py\n  wait() ⏳\n\nDone.\n"
+        "Look.\n\n🔧 2 tool calls\n  ls(path=src) → a.py\n  wait() ⏳\n\nDone.\n"
     )
 
 

@@ -114,3 +114,56 @@ def test_prose_cannot_look_like_a_heading_or_a_group(line: str) -> None:
     drawn = ["".join(text for _, text in row).strip() for row in rows]
     assert not any(row.startswith(("▌", "🔧")) for row in drawn)
     assert any("\\" in row for row in drawn)
+
+
+MARKDOWN = r"""# Crossing #
+
+Low is **06:12**, *not* `06:21`. See [the tables](https://example.org/t) \*now\*.
+
+| place | low |
+|:------|----:|
+| Holm | 06:12 |
+| ä漢 | 6 |
+- boots
+  - [x] rope
+> The sea
+```python
+f(*a)  # **kept**
+```
+| no | table
+| a | b |
+"""
+
+
+def test_markdown_is_rendered_for_a_person() -> None:
+    terminal = Terminal(expanded=True, width=60, rendered=True)
+    drawn = [*terminal.draw(MARKDOWN.splitlines(keepends=True)), *terminal.close()]
+    assert [plain(row).rstrip() for row in drawn] == [
+        "Crossing",
+        "",
+        "Low is 06:12, not 06:21. See the tables",
+        "(https://example.org/t) *now*.",
+        "",
+        "place    low",
+        "─────  ─────",
+        "Holm   06:12",
+        "ä漢        6",
+        "• boots",
+        "  ☑ rope",
+        "│ The sea",
+        "python",
+        "f(*a)  # **kept**",
+        "| no | table",
+        "| a | b |",
+    ]
+    assert ("strong", "06:12") in drawn[2]
+    assert ("emphasis", "not") in drawn[2]
+
+
+def test_a_table_that_grows_is_shown_as_far_as_it_is_there() -> None:
+    terminal = Terminal(expanded=True, width=60, rendered=True)
+    assert terminal.draw(["| a | b |\n", "|---|---|\n", "| 1 | 2 |\n"]) == []
+    ahead = terminal.copy()
+    assert [plain(row).rstrip() for row in ahead.close()] == ["a  b", "─  ─", "1  2"]
+    rest = [*terminal.draw(["| 3 | 4 |\n", "end\n"]), *terminal.close()]
+    assert [plain(row).rstrip() for row in rest] == ["a  b", "─  ─", "1  2", "3  4", "end"]

@@ -200,7 +200,9 @@ class ChatLoop:
         """The chat's name and model, what was said last, and a turn that is not over."""
         session = self._session
         self._note(f"{session.name}, with {self._place.who}; /help lists the commands")
-        if rows := recent_rows(self._entries(), self._screen.width):
+        if rows := recent_rows(
+            self._entries(), self._screen.width, rendered=self._screen.paper.console is not None
+        ):
             self._screen.print([(), *rows, ()])
         if turn := left_turn(session):
             self._note(f"{turn} was interrupted; /resume goes on with it", "warning")

@@ -317,7 +317,7 @@ class ChatScreen:
         """Show a turn as it happens, and then what came of it."""
         # The window may have another size by now.
         self.paper = Paper()
-        self._screen = open_screen(STDIN, self.paper, expanded=True, live=True)
+        self._screen = open_screen(STDIN, self.paper, expanded=True, live=True, rendered=True)
         shown = TurnShown(self._screen)
         try:
             with self._quiet(), self._screen:
@@ -341,12 +341,12 @@ _LINES = 8
 _LENGTH = 600
 
 
-def recent_rows(entries: Iterable[Entry], width: int) -> list[Row]:
+def recent_rows(entries: Iterable[Entry], width: int, *, rendered: bool = False) -> list[Row]:
     """The last turns; what is long is cut."""
     items = shown(entries)
     turns = list(dict.fromkeys(item.turn for item in items))
     last = [_short(item) for item in items if item.turn in turns[-_TURNS:]]
-    rows = list(chat_rows(last, width, expanded=False))
+    rows = list(chat_rows(last, width, expanded=False, rendered=rendered))
     if earlier := len(turns[:-_TURNS]):
         words = "1 turn before" if earlier == 1 else f"{earlier} turns before"
         rows[:0] = [(("quiet", f"… {words}; /show has all of it"),), ()]

@@ -46,6 +46,7 @@ STYLES: dict[Kind, str] = {
     "plain": "",
     "quiet": "dim",
     "strong": "bold",
+    "emphasis": "italic",
     "mark": "cyan",
     "name": "bold cyan",
     "key": "blue",
@@ -200,16 +201,19 @@ def _bar(column: str) -> Progress | None:
 class Screen:
     """Takes events; used with `with`, at whose end all that is left is printed."""
 
-    def __init__(self, paper: Paper, *, expanded: bool) -> None:
+    def __init__(self, paper: Paper, *, expanded: bool, rendered: bool = False) -> None:
         self.paper = paper
         self.chat = Chat()
-        self.terminal = Terminal(expanded=expanded, width=paper.width)
+        # Nothing on a terminal closes what is open.
+        self.terminal = Terminal(
+            expanded=expanded, width=paper.width, rendered=rendered, folds=not expanded
+        )
 
     def __enter__(self) -> Screen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.paper.print(self.terminal.draw(self.chat.close()))
+        self.paper.print([*self.terminal.draw(self.chat.close()), *self.terminal.close()])
 
     def feed(self, events: Iterable[Shown]) -> None:
         """Take more events, and print what they settled."""
@@ -235,13 +239,16 @@ class Mute(Screen):
         pass
 
 
-def open_screen(path: str, paper: Paper, *, expanded: bool, live: bool = False) -> Screen:
+def open_screen(
+    path: str, paper: Paper, *, expanded: bool, live: bool = False, rendered: bool = False
+) -> Screen:
     """The screen for a text: one that grows where a person watches and the text comes slowly.
 
-    Growing needs rich; without it what is settled is printed.
+    Growing needs rich; without it what is settled is printed. Markdown that is to be rendered is
+    rendered for a person: a pipe gets it as it was written.
     """
     if paper.terminal and paper.console is not None and (live or streams(path)):
-        return LiveScreen(paper, expanded=expanded)
+        return LiveScreen(paper, expanded=expanded, rendered=rendered)
     return Screen(paper, expanded=expanded)
 
 
@@ -253,8 +260,8 @@ _SAID_LINES = 5
 class LiveScreen(Screen):
     """A screen for a person who watches."""
 
-    def __init__(self, paper: Paper, *, expanded: bool) -> None:
-        super().__init__(paper, expanded=expanded)
+    def __init__(self, paper: Paper, *, expanded: bool, rendered: bool = False) -> None:
+        super().__init__(paper, expanded=expanded, rendered=rendered)
         assert paper.console is not None
         self._console = paper.console
         self._said: deque[str] = deque(maxlen=_SAID_LINES)
@@ -305,7 +312,8 @@ class LiveScreen(Screen):
         self._live.update(paint(self._open_rows()), refresh=True)
 
     def _open_rows(self) -> list[Row]:
-        rows = self.terminal.copy().draw(self.chat.items)
+        ahead = self.terminal.copy()
+        rows = [*ahead.draw(self.chat.items), *ahead.close()]
         for line in self._said:
             rows += wrap((("quiet", f"    {line}"),), self.paper.width)[:1]
         return rows

@@ -7,7 +7,7 @@
       read_file(path=gone.txt) → ❌ no such file
 
 One blank line stands around each group, and above the name of one who speaks. All text is made
-safe to show.
+safe to show. Where `folds` is false an open group has no words for closing it: nothing does.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from callblocks.views.chat.timeline_chat import (
     TurnEnded,
     grouped,
 )
-from callblocks.views.rows import Bit, Kind, Row, visible, visible_line, wrap
+from callblocks.views.rows import Bit, Kind, Row, columns, plain, visible, visible_line, wrap
 
 __all__ = (
     "Prose",
@@ -53,13 +53,17 @@ __all__ = (
     "summary_rows",
 )
 
-# --- Prose as rows: Markdown keeps its marks and gets its weight ---
+# --- Prose as rows: Markdown keeps its marks and gets its weight, or is rendered ---
 #
-#     # Heading          strong
-#     **bold** `code`    strong, code
-#     ``` … ```          code, as it stands
+#                        as written               rendered, for a person in a chat
+#     # Heading          strong, with its marks   strong
+#     **bold** `code`    strong, code             the same without marks
+#     [words](address)   as it stands             words (address)
+#     - point   > quote  as it stands             • point   │ quote
+#     | a | b |          as it stands             columns, once the table has ended
+#     ``` … ```          code, as it stands       code without the fence
 #
-# Nothing is taken away, so prose that is copied from a terminal is what the model wrote.
+# As written nothing is taken away, so what is copied from a terminal is what the model wrote.
 
 LONGEST = 2000
 """A longer line is no prose that anybody set in bold."""
@@ -68,13 +72,40 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6} ")
 _INDENT = re.compile(r" *(?:[-*+] |\d{1,3}[.)] |> )?")
 _SPAN = re.compile(r"(`+)(?!`)[^\n]+?(?<!`)\1(?!`)|\*\*(?=\S)[^*\n]+\*\*")
+_RENDERED_SPAN = re.compile(
+    r"(?P<ticks>`+)(?!`)(?P<code>[^\n]+?)(?<!`)(?P=ticks)(?!`)"
+    r"|\*\*(?=\S)(?P<strong>[^*\n]+)\*\*"
+    r"|(?<![\w*])\*(?=[^\s*])(?P<soft>[^*\n]*[^\s*])\*(?![\w*])|(?<!\w)_(?=[^\s_])(?P<low>[^_\n]*[^\s_])_(?!\w)"
+    r"|~~(?=\S)(?P<gone>[^~\n]+)~~"
+    r"|!?\[(?P<words>[^\]\[\n]{1,500})\]\((?P<address>[^\s()]{1,1000})(?: \"[^\"\n]{0,200}\")?\)"
+    r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
+)
+_MARKED: dict[str, Kind] = {
+    "code": "code",
+    "strong": "strong",
+    "soft": "emphasis",
+    "low": "emphasis",
+    "gone": "quiet",
+    "escaped": "plain",
+}
+_HEADED = re.compile(r" {0,3}#{1,6} +(.*?)(?: +#+)? *")
+_BULLET = re.compile(r"( *)[-*+] (?:\[([ xX])\] )?")
+_QUOTED = re.compile(r" {0,3}((?:> ?)+)")
+_RULE = re.compile(r" {0,3}([-*_])(?: *\1){2,} *")
+_TABLE_ROW = re.compile(r" {0,3}\|.*\| *")
+_TABLE_RULE = re.compile(r" {0,3}\|(?: *:?-+:? *\|)+ *")
+_BAR = re.compile(r"(?<!\\)\|")
+_MOST_ROWS = 200
+"""Rows of a table that are held back for its columns; a longer one is shown as it stands."""
 
 
 class Prose:
     """Draws prose line by line; it remembers whether it is inside a code fence."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rendered: bool = False) -> None:
         self._fence = ""
+        self._rendered = rendered
+        self._table: list[str] = []
 
     @property
     def in_fence(self) -> bool:
@@ -83,17 +114,39 @@ class Prose:
 
     def copy(self) -> Prose:
         """One that goes on from here, without moving this one."""
-        twin = Prose()
-        twin._fence = self._fence
+        twin = Prose(rendered=self._rendered)
+        twin._fence, twin._table = self._fence, [*self._table]
         return twin
+
+    def holds(self, line: str) -> bool:
+        """Take a row of a table, which is shown when the table ends; False for another line."""
+        if not self._rendered or self._fence or len(line) > LONGEST:
+            return False
+        safe = visible(line)
+        if not _TABLE_ROW.fullmatch(safe) or len(self._table) == _MOST_ROWS:
+            return False
+        self._table.append(safe)
+        return True
+
+    def close(self, width: int) -> list[Row]:
+        """Return the rows of the table that is held."""
+        table, self._table = self._table, []
+        return _table_rows(table, width)
 
     def draw(self, line: str, width: int, kind: Kind = "plain") -> list[Row]:
         """Draw one line, without its end."""
         safe = visible(line)
         opened = _FENCE.match(safe)
         if self._fence or opened:
+            was_inside = bool(self._fence)
             self._follow(safe, opened)
+            if self._rendered and was_inside != bool(self._fence):
+                # The line of the fence itself: the language is what there is to say.
+                about = "" if was_inside else safe.strip().lstrip("`~").strip()
+                return [(("quiet", about),)] if about else []
             return [(("code", safe),)] if safe else [()]
+        if self._rendered and kind == "plain" and len(safe) <= LONGEST:
+            return _rendered(safe, width)
         indent = _INDENT.match(safe)
         hang = " " * (indent.end() if indent else 0)
         return wrap(_styled(safe, kind), width, (("plain", hang),) if hang else ())
@@ -120,6 +173,76 @@ def _styled(line: str, kind: Kind) -> Row:
     return tuple(bit for bit in bits if bit[1])
 
 
+def _rendered(line: str, width: int) -> list[Row]:
+    """Draw a line of Markdown without its marks."""
+    if head := _HEADED.fullmatch(line):
+        return wrap((("heading", plain(_spans(head[1]))),), width)
+    if _RULE.fullmatch(line):
+        return [(("quiet", "─" * min(width, 40)),)]
+    lead: Row = ()
+    if quote := _QUOTED.match(line):
+        lead, line = (("quiet", "│ " * quote[1].count(">")),), line[quote.end() :]
+    if point := _BULLET.match(line):
+        box = {None: "•", " ": "☐"}.get(point[2], "☑")
+        lead, line = (*lead, ("plain", f"{point[1]}{box} ")), line[point.end() :]
+        hang: Row = (*lead[:-1], ("plain", " " * len(lead[-1][1])))
+    else:
+        indent = _INDENT.match(line)
+        hang = (*lead, ("plain", " " * (indent.end() if indent else 0)))
+    return wrap((*lead, *_spans(line)), width, hang if plain(hang) else ())
+
+
+def _spans(line: str) -> Row:
+    bits: list[Bit] = []
+    at = 0
+    for found in _RENDERED_SPAN.finditer(line):
+        bits.append(("plain", line[at : found.start()]))
+        at = found.end()
+        if found["words"]:
+            # An address that the words hide is said, so that nobody follows it unseen.
+            is_same = found["words"] == found["address"]
+            bits.append(("mark", found["words"]))
+            bits.append(("quiet", "" if is_same else f" ({found['address']})"))
+        else:
+            name = found.lastgroup or ""
+            text = found[name]
+            bits.append((_MARKED[name], text.strip(" ") or text if name == "code" else text))
+    bits.append(("plain", line[at:]))
+    return tuple(bit for bit in bits if bit[1])
+
+
+def _table_rows(lines: Sequence[str], width: int) -> list[Row]:
+    """Draw a table in columns; as it stands where it is none, or too wide."""
+    if len(lines) < 2 or not _TABLE_RULE.fullmatch(lines[1]):
+        return [row for line in lines for row in wrap(_spans(line), width)]
+    rules = _cells(lines[1])
+    cells = [_cells(line) for at, line in enumerate(lines) if at != 1]
+    if len(cells[0]) != len(rules) or any(len(row) > len(rules) for row in cells):
+        return [row for line in lines for row in wrap(_spans(line), width)]
+    rows = [[_spans(cell) for cell in (*row, *[""] * (len(rules) - len(row)))] for row in cells]
+    wide = [max(columns(plain(row[at])) for row in rows) for at in range(len(rules))]
+    if sum(wide) + 2 * len(wide) > width:
+        return [row for line in lines for row in wrap(_spans(line), width)]
+    right = [rule.endswith(":") and not rule.startswith(":") for rule in rules]
+    head, *body = [_aligned(row, wide, right) for row in rows]
+    bold: Row = tuple(("heading" if kind == "plain" else kind, text) for kind, text in head)
+    return [bold, (("quiet", "  ".join("─" * one for one in wide)),), *body]
+
+
+def _cells(line: str) -> list[str]:
+    parts = _BAR.split(line.strip().removeprefix("|"))[:-1]
+    return [part.strip().replace("\\|", "|") for part in parts]
+
+
+def _aligned(row: Sequence[Row], wide: Sequence[int], right: Sequence[bool]) -> Row:
+    bits: list[Bit] = []
+    for cell, room, is_right in zip(row, wide, right, strict=True):
+        gap: Bit = ("plain", " " * (room - columns(plain(cell))))
+        between: Bit = ("plain", "  " if bits else "")
+        bits += (between, gap, *cell) if is_right else (between, *cell, gap)
+    return tuple(bit for bit in bits if bit[1])
+
+
 # --- A chat on a terminal: prose, and groups of calls folded or open ---
 
 _KINDS: dict[str, Kind] = {
@@ -133,8 +256,8 @@ _KINDS: dict[str, Kind] = {
 }
 _HEADER = re.compile(
     r"(?P<head>🔧 |✅ )(?P<label>.*?)(?P<failed>(?:, \d+|,) failed)?(?P<unrun>(?:, \d+|,) not run)?"
-    r"(?P<running>, running.*)?"
-    r"(?P<hint> \((?:show|hide) details\))"
+    r"(?P<running>, running.*?)?"
+    r"(?P<hint> \((?:show|hide) details\))?"
 )
 _BROKEN_LINES = 5
 _ALL = "consensus"
@@ -147,10 +270,14 @@ _OURS = re.compile(r"(?<!\S)(?=[▌🔧])")
 class Terminal:
     """Draws items one after the other; it knows where a blank line is due."""
 
-    def __init__(self, *, expanded: bool, width: int) -> None:
+    def __init__(
+        self, *, expanded: bool, width: int, rendered: bool = False, folds: bool = True
+    ) -> None:
         self._expanded = expanded
+        self._folds = folds
         self._width = width
-        self._prose = Prose()
+        self._rendered = rendered
+        self._prose = Prose(rendered=rendered)
         self._empty = True
         self._gap = False
         self._after_block = False
@@ -159,9 +286,13 @@ class Terminal:
         """Draw more items below those before."""
         return [row for item in items for row in self._draw(item)]
 
+    def close(self) -> list[Row]:
+        """Draw the table that stands at the end, whose rows were held back."""
+        return self._due(self._prose.close(self._width))
+
     def copy(self) -> Terminal:
         """One that goes on from here, without moving this one."""
-        twin = Terminal(expanded=self._expanded, width=self._width)
+        twin = Terminal(expanded=self._expanded, width=self._width, rendered=self._rendered)
         twin.__dict__ |= self.__dict__ | {"_prose": self._prose.copy()}
         return twin
 
@@ -180,36 +311,51 @@ class Terminal:
 
     def _speaker(self, item: Speaker) -> list[Row]:
         # A code fence that one leaves open is not the next one's.
-        self._prose = Prose()
+        before = self.close()
+        self._prose = Prose(rendered=self._rendered)
         due = not self._empty
         self._empty = self._gap = self._after_block = False
         row: Row = (("name", f"▌ {visible_line(item.name or _ALL)}"),)
         if item.fault:
             row = (*row, ("warning", f" {visible_line(item.fault)}"))
         rows = wrap(row, self._width, (("plain", "  "),))
-        return [(), *rows] if due else rows
+        return [*before, (), *rows] if due else [*before, *rows]
 
     def _line(self, text: str, kind: Kind) -> list[Row]:
         if not text.strip() and not self._prose.in_fence:
+            before = self.close()
             self._gap = True
-            return []
+            return before
         if self._after_block and text.startswith(" ") and not text.startswith("  "):
             # The blank between a block and the words that go on after it.
             text = text[1:]
         words = _OURS.sub("\\\\", text.removesuffix("\n").removesuffix("\r"))
+        if kind == "plain" and self._prose.holds(words):
+            return []
+        before = self.close()
         rows = self._prose.draw(words, self._width, kind)
+        return [*before, *self._due(rows)]
+
+    def _due(self, rows: list[Row]) -> list[Row]:
+        """Put the blank line before prose where one is due."""
+        if not rows:
+            return rows
         due, self._gap = (self._gap or self._after_block) and not self._empty, False
         self._empty = self._after_block = False
         return [(), *rows] if due else rows
 
     def _block(self, rows: list[Row]) -> list[Row]:
+        before = self.close()
         due = not self._empty
         self._empty, self._gap, self._after_block = False, False, True
-        return [(), *rows] if due else rows
+        return [*before, (), *rows] if due else [*before, *rows]
 
     def _draw_group(self, item: CallGroup | Validation) -> list[Row]:
         head, *lines = draw_lines(item, self._expanded)
-        rows = wrap(_header(visible_line(head[0].text)), self._width, (("plain", "   "),))
+        words = visible_line(head[0].text)
+        if not self._folds:
+            words = words.removesuffix(" (hide details)")
+        rows = wrap(_header(words), self._width, (("plain", "   "),))
         for line in lines:
             indent = len(line[0].text) if line and line[0].kind == "indent" else 0
             rows += wrap(tuple(map(_bit, line)), self._width, (("plain", " " * (indent + 4)),))
@@ -311,7 +457,9 @@ def entry_json(entry: Entry) -> bytes:
     return msgspec.json.encode({"seq": entry.seq, "hash": entry.hash, "block": block}) + b"\n"
 
 
-def chat_rows(items: Iterable[ShownItem], width: int, *, expanded: bool) -> Iterator[Row]:
+def chat_rows(
+    items: Iterable[ShownItem], width: int, *, expanded: bool, rendered: bool = False
+) -> Iterator[Row]:
     """A chat: a heading for each turn, who says what, and the calls in batches."""
     turn = None
     for item in items:
@@ -320,16 +468,17 @@ def chat_rows(items: Iterable[ShownItem], width: int, *, expanded: bool) -> Iter
             turn = item.turn
             yield (("quiet", f"── {visible_line(turn)}"),)
         yield ()
-        yield from _item_rows(item, width, expanded)
+        yield from _item_rows(item, width, expanded, rendered)
 
 
-def _item_rows(item: ShownItem, width: int, expanded: bool) -> list[Row]:
-    terminal = Terminal(expanded=expanded, width=width)
+def _item_rows(item: ShownItem, width: int, expanded: bool, rendered: bool) -> list[Row]:
+    terminal = Terminal(expanded=expanded, width=width, rendered=rendered, folds=not expanded)
     match item:
         case Message():
             name = visible_line(item.name)
             rows: list[Row] = [(("strong", name), ("quiet", f"  {_time(item.ts)}"))]
             rows += terminal.draw(f"{line}\n" for line in item.text.split("\n"))
+            rows += terminal.close()
             if item.is_cut:
                 rows.append((("quiet", "… it broke off here"),))
             for file in item.files:

@@ -70,7 +70,7 @@ def test_a_chat_has_turns_words_and_batches() -> None:
     rows = list(chat_rows(shown(entries(a_talk())), 80, expanded=True))
     found = lines(rows)
     assert found[:4] == ["── turn_1", "", "User  2030-01-31 12:00:00", "Add them up."]
-    assert "🔧 2 tool calls, 1 failed (hide details)" in found
+    assert "🔧 2 tool calls, 1 failed" in found
     assert "  add(a=1, b=2) → 3" in found
     assert "  fail() → ❌ no_tea: there is no tea" in found
 
