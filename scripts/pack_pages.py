@@ -36,7 +36,7 @@ class PackPages(BuildHookInterface[Any]):
 def pack(folder: Path, archive: Path) -> None:
     """Write all files of a folder into an archive."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as packed:
         for path in sorted(files):
             name = path.relative_to(folder)
             if not LEFT_OUT & set(name.parts):
