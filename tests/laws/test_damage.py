@@ -43,8 +43,7 @@ from callblocks.core.events import CallReady, Malformed
 from callblocks.core.specs import specs_by_name
 from callblocks.parser import AUTO
 from callblocks.parsing.dialect import Dialect, Parsed
-from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.shapes.json_calls import JsonCalls, NamedJson
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from support.damage import Damage, faults, leaves, place_of, tags_in, touches
 from support.sampling import share

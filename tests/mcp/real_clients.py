@@ -23,7 +23,7 @@ from callblocks.approvals.book import ApprovalBook
 from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.protocols.mcp.server_file import HttpSettings, http_app
+from callblocks.protocols.mcp.servers import HttpSettings, http_app
 from callblocks.protocols.mcp.tool_server import ToolServer, Workshop
 from callblocks.runtime.journal import Journal
 from callblocks.timeline.artifacts.artifacts import Artifacts

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from callblocks.core.events import TurnEvent
 from callblocks.views.ui.ai_sdk.messages import PostedAnswer, read_posted
 from callblocks.views.ui.ai_sdk.stream import UiStream
-from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version
+from callblocks.views.ui.ai_sdk.tool_parts import Chunk, Version
 
 __all__ = ("CLIENTS", "AiClient", "SilentClient", "Told", "Turn", "chat_app", "served")
 

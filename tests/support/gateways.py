@@ -17,7 +17,7 @@ from callblocks.gateway.config import GatewayConfig, config_of_models
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.server import GatewayServer
 from callblocks.gateway.wires.reply_items import Wire
-from callblocks.guard.net.listen import listen_at
+from callblocks.guard.net.addresses import listen_at
 from support.plain_wire import plain_wires
 
 __all__ = ("RunningGateway", "asking", "events_of", "running_gateway", "sent_events", "until")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from callblocks.views.ui.ai_sdk.ui_chunks import TYPES, Chunk, Version
+from callblocks.views.ui.ai_sdk.tool_parts import TYPES, Chunk, Version
 
 __all__ = ("UiCheck", "check")
 

@@ -42,7 +42,7 @@ from pydantic_core import SchemaValidator, core_schema
 from callblocks.adapters.text_tools import Reply, ReplyReader, TextTools, Thought, Words, read_whole
 from callblocks.core.calls import Call
 from callblocks.core.specs import ToolSpec
-from callblocks.models.native_names import NativeNames
+from callblocks.models.model import NativeNames
 from callblocks.policy.policy import Policy
 from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import Runtime

@@ -31,8 +31,7 @@ from typing import IO, Any, TypeAlias
 
 import msgspec
 
-from callblocks.bulk.parquet import join_groups
-from callblocks.bulk.plan import STATE, Plan, Source, Unit
+from callblocks.bulk.records import STATE, Plan, Source, Unit, join_groups
 from callblocks.bulk.storage import RangeFile, Storage, copy_into, is_remote, open_storage
 from callblocks.bulk.tally import Tally, merge
 from callblocks.bulk.work import part_name, run_unit, tally_name

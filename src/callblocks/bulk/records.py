@@ -11,27 +11,41 @@ list that every corpus draws from.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from importlib import import_module
 from io import BytesIO
 from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from callblocks.bulk.storage import Storage
+from callblocks.bulk.storage import File, RangeFile, Storage, is_remote, open_storage, place_of
 from callblocks.core.errors import CallerError
+from callblocks.core.extras import needing
 
 __all__ = (
     "FORMATS",
+    "PART",
+    "STATE",
     "Format",
     "Line",
+    "Plan",
     "Slot",
+    "Source",
+    "Unit",
     "check_field",
     "columns_of",
+    "convert_groups",
+    "cut_groups",
     "encode_line",
     "format_of",
+    "group_sizes",
+    "join_groups",
     "lines",
+    "make_plan",
     "slots",
 )
 
@@ -203,3 +217,203 @@ def columns_of(names: Sequence[str], field: str) -> list[str]:
     if "role" in names and "content" in names:
         return [one for one in ("role", "content", "tool_calls") if one in names]
     return [name for name in _TEXTS if name in names]
+
+
+# --- Parquet files by their row groups; pyarrow reads and writes them ---
+#
+# pyarrow has no types, so nothing of it leaves this module.
+
+
+def group_sizes(file: RangeFile, name: str) -> list[int]:
+    """Return the bytes of each row group, unpacked; raise `CallerError` if it is no Parquet."""
+    pq = _parquet(name)
+    try:
+        found = pq.ParquetFile(file).metadata
+    except import_module("pyarrow").ArrowInvalid as error:
+        raise CallerError(f"{name}: {' '.join(str(error).split())}") from error
+    return [found.row_group(at).total_byte_size for at in range(found.num_row_groups)]
+
+
+def convert_groups(
+    file: RangeFile,
+    name: str,
+    groups: range,
+    field: str,
+    convert: Callable[[int, list[dict[str, Any]]], bool],
+    *,
+    writes: bool,
+) -> bytes:
+    """Give the rows of each group to `convert`, which may change them and says whether it did.
+
+    Return a Parquet file with a group for each, or nothing. Columns without texts are passed on.
+    """
+    pq, pa = _parquet(name), import_module("pyarrow")
+    source, sink = pq.ParquetFile(file), BytesIO()
+    columns = columns_of(source.schema_arrow.names, field)
+    writer = pq.ParquetWriter(sink, source.schema_arrow) if writes else None
+    for group in groups:
+        table = source.read_row_group(group, columns=None if writes else columns)
+        rows = table.select(columns).to_pylist()
+        changed = convert(group, rows)
+        if writer is None:
+            continue
+        for column in columns if changed else ():
+            known = table.schema.field(column)
+            values = pa.array([row[column] for row in rows], type=known.type)
+            at = table.schema.get_field_index(column)
+            table = table.set_column(at, known, values)
+        writer.write_table(table, row_group_size=max(1, table.num_rows))
+    if writer is not None:
+        writer.close()
+    return sink.getvalue()
+
+
+def join_groups(parts: Iterator[RangeFile], target: Any) -> None:
+    """Write the row groups of all parts into one file, in order."""
+    pq, writer = _parquet("a part"), None
+    for part in parts:
+        source = pq.ParquetFile(part)
+        writer = writer or pq.ParquetWriter(target, source.schema_arrow)
+        for group in range(source.num_row_groups):
+            table = source.read_row_group(group)
+            writer.write_table(table, row_group_size=max(1, table.num_rows))
+    if writer is not None:
+        writer.close()
+
+
+def cut_groups(sizes: Sequence[int], part: int) -> Iterator[tuple[int, int, int]]:
+    """Yield ranges of neighbouring groups that together have the size of a part, with that size."""
+    start = held = 0
+    for at, size in enumerate(sizes):
+        held += size
+        if held >= part:
+            yield start, at + 1, held
+            start, held = at + 1, 0
+    if start < len(sizes) or not sizes:
+        yield start, len(sizes), held
+
+
+def _parquet(name: str) -> Any:
+    with needing("bulk", name):
+        import pyarrow.parquet as pq  # pyright: ignore[reportMissingTypeStubs] it has none
+    return pq
+
+
+# --- The plan of a job: which files it reads, and into which units they are cut ---
+#
+# A unit is a range of bytes of a JSONL file, some row groups of a Parquet file, or a whole text.
+# The
+# cuts depend on the files and on `part` alone, never on the number of processes, so each run of a
+# job has the same units. The manifest is the plan with its digest. A run that finds a manifest
+# takes
+# over the units that are done if the digest is its own; otherwise the place belongs to another job.
+
+STATE = ".callblocks"
+"""The folder in the output place that holds the manifest and the units that are done."""
+PART = 16 << 20
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A file that is read; `out` is the name of what is written."""
+
+    place: str
+    file: File
+    format: Format
+    out: str
+
+
+class Unit(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of one file. `start` and `end` are bytes, or row groups; `size` is in bytes."""
+
+    id: str
+    place: str
+    name: str
+    format: Format
+    start: int
+    end: int
+    size: int
+    file_size: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The sources in order, and the units of each."""
+
+    digest: str
+    sources: tuple[Source, ...]
+    units: tuple[tuple[Unit, ...], ...]
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        return sum(source.file.size for source in self.sources)
+
+
+def make_plan(
+    inputs: Sequence[str], job: bytes, *, form: Format | None = None, part: int = PART
+) -> Plan:
+    """Find the files of all inputs, and cut them; raise `CallerError` if there are none."""
+    sources = [source for text in inputs for source in _sources(text, form)]
+    names = [source.out for source in sources]
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        raise CallerError(f"two inputs would be written as {twice[0]}")
+    if not sources:
+        raise CallerError(f"{', '.join(inputs)}: no .jsonl, .parquet or .txt file is there")
+    sources.sort(key=lambda source: source.out)
+    units = tuple(tuple(_units(number, source, part)) for number, source in enumerate(sources))
+    # Not in the digest: where the inputs lie. A corpus may be mounted elsewhere after a crash.
+    known = [(source.out, source.format, source.file.size, source.file.stamp) for source in sources]
+    content = msgspec.json.encode([1, part, known])
+    digest = hashlib.sha256(job + b"\n" + content).hexdigest()
+    return Plan(digest, tuple(sources), units)
+
+
+def _sources(text: str, form: Format | None) -> Iterator[Source]:
+    place, name = place_of(text)
+    storage = open_storage(place)
+    file = storage.find(name) if name else None
+    if file is not None:
+        found = form or format_of(name)
+        if found is None:
+            raise CallerError(f"{text}: say --format, its name does not tell what it is")
+        yield Source(place, file, found, name)
+        return
+    if name and not is_remote(text):
+        raise CallerError(f"{text}: no such file")
+    below = text if text.endswith("/") or not is_remote(text) else f"{text}/"
+    for each in _files(place if not name else below):
+        found = form or format_of(each.name)
+        hidden = any(part.startswith(".") for part in each.name.split("/"))
+        if found is not None and not hidden:
+            yield Source(place if not name else below, each, found, each.name)
+
+
+def _files(place: str) -> list[File]:
+    return open_storage(place).files()
+
+
+def _units(number: int, source: Source, part: int) -> Iterator[Unit]:
+    for at, (start, end, size) in enumerate(_cuts(source, part)):
+        yield Unit(
+            id=f"{number:06}-{at:06}",
+            place=source.place,
+            name=source.file.name,
+            format=source.format,
+            start=start,
+            end=end,
+            size=size,
+            file_size=source.file.size,
+        )
+
+
+def _cuts(source: Source, part: int) -> Iterator[tuple[int, int, int]]:
+    size = source.file.size
+    match source.format:
+        case "jsonl":
+            for start in range(0, max(size, 1), part):
+                end = min(size, start + part)
+                yield start, end, end - start
+        case "text":
+            yield 0, size, size
+        case "parquet":
+            file = RangeFile(open_storage(source.place), source.file.name, size)
+            yield from cut_groups(group_sizes(file, source.file.name), part)

@@ -8,7 +8,7 @@ import msgspec
 
 from callblocks.bulk.execute import Done
 from callblocks.bulk.tally import Tally, saved, top
-from callblocks.views.report import Bar, Bars, Section, Table
+from callblocks.views.report_sections import Bar, Bars, Section, Table
 
 __all__ = ("as_json", "audit_sections", "convert_sections", "stats_sections")
 

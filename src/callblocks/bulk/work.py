@@ -14,9 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
-from callblocks.bulk.parquet import convert_groups
-from callblocks.bulk.plan import STATE, Unit
-from callblocks.bulk.records import Slot, encode_line, lines, slots
+from callblocks.bulk.records import STATE, Slot, Unit, convert_groups, encode_line, lines, slots
 from callblocks.bulk.storage import RangeFile, Storage, open_storage
 from callblocks.bulk.tally import MAX_SAMPLES, Tally, count
 from callblocks.core.calls import Call

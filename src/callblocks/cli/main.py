@@ -158,7 +158,7 @@ COMMANDS = {
     ),
     "approvals": ("callblocks.cli.commands.approvals", "Show, answer and take back approvals."),
     "journal": (
-        "callblocks.cli.commands.journal",
+        "callblocks.cli.commands.upkeep",
         "Show the changes that calls made or left open.",
     ),
     "timeline": ("callblocks.cli.commands.timeline", "Show, check and move what was kept of runs."),

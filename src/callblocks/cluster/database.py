@@ -16,7 +16,7 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from callblocks.core.errors import TimelineError
-from callblocks.timeline.log.postgres_link import connect, is_lost, place_of, told, was_undone
+from callblocks.timeline.log.postgres_store import connect, is_lost, place_of, told, was_undone
 
 __all__ = ("CLUSTER_VERSION", "Connection", "Database", "prepare_cluster")
 

@@ -30,7 +30,7 @@ from dbos._serialization import DBOSPortableJSONSerializer
 from callblocks.cluster.database import Connection
 from callblocks.cluster.turns import FORMAT, ClusterLimits, Job, Perform
 from callblocks.core.errors import TimelineError
-from callblocks.timeline.log.postgres_link import connect, told
+from callblocks.timeline.log.postgres_store import connect, told
 
 __all__ = ("DbosEngine",)
 

@@ -18,7 +18,7 @@ from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.loop import Setting
 from callblocks.parsing.readers.announce import raw_input
 from callblocks.parsing.readers.named_reader import Head
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.shapes.json_calls import NamedJson
 
 __all__ = ("FunctionaryV32",)
 

@@ -21,7 +21,7 @@ from callblocks.parsing.loop import Setting
 from callblocks.parsing.readers.announce import Telling
 from callblocks.parsing.readers.named_reader import Head, NamedReader, read_named_fence
 from callblocks.parsing.repair import Brackets
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.shapes.json_calls import NamedJson
 from callblocks.parsing.values.strict_json import JsonScan, ScanState
 
 __all__ = ("Gptme",)

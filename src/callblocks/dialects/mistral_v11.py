@@ -19,7 +19,7 @@ from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.grammar.expressions import Expr, chars, lit, opt, repeat, seq
 from callblocks.parsing.grammar.grammar import Grammar
 from callblocks.parsing.readers.named_reader import Head
-from callblocks.parsing.shapes.named_json import NAME, NamedJson
+from callblocks.parsing.shapes.json_calls import NAME, NamedJson
 
 __all__ = ("MistralV11",)
 

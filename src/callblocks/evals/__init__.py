@@ -3,8 +3,8 @@
 A task is a prompt, tools and a check that a program does (task.py); those that come with callblocks
 are data in `tasks/`. A setup is a dialect, with a grammar or without, or native calls. Each task is
 run in each setup as a turn of a session, with a timeline of its own (run.py). The trials become
-shares with confidence intervals (interval.py), and a report that says which setups cannot be told
-apart (report.py). formats.py reads the tasks of others.
+shares with confidence intervals, and a report that says which setups cannot be told apart
+(report.py). formats.py reads the tasks of others.
 
 Start with task.py. May import: session, models, timeline, views.
 """

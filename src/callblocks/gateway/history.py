@@ -41,8 +41,15 @@ from callblocks.dialects import dialects
 from callblocks.dialects.families import is_small
 from callblocks.gateway.exchange import GatewayRequest
 from callblocks.gateway.upstreams import Hold, Upstream, takes_image_links
-from callblocks.models.model import LinkedImage, Message, Request, Role, UsedMode, context_of
-from callblocks.models.native_names import NativeNames
+from callblocks.models.model import (
+    LinkedImage,
+    Message,
+    NativeNames,
+    Request,
+    Role,
+    UsedMode,
+    context_of,
+)
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.loop import Engine
 from callblocks.parsing.teaching import EXAMPLE_LEAD, compact_spec

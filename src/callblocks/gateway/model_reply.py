@@ -44,6 +44,7 @@ from callblocks.core.events import (
     Text,
 )
 from callblocks.core.specs import ToolSpec
+from callblocks.gateway.answer_demands import AnswerFault, StopWatch, answer_fault, json_answer
 from callblocks.gateway.arguments import ArgumentDeltas, TextDeltas
 from callblocks.gateway.exchange import (
     FinishReason,
@@ -54,8 +55,6 @@ from callblocks.gateway.exchange import (
 )
 from callblocks.gateway.firewall import Firewall
 from callblocks.gateway.history import ModelPrompt
-from callblocks.gateway.json_answer import AnswerFault, answer_fault, json_answer
-from callblocks.gateway.stop_sequences import StopWatch
 from callblocks.models.model import (
     NATIVE,
     Message,

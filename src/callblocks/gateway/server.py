@@ -48,7 +48,7 @@ from callblocks.gateway.wires.messages import MessagesWire
 from callblocks.gateway.wires.ollama import GenerateWire, OllamaWire
 from callblocks.gateway.wires.reply_items import Wire
 from callblocks.gateway.wires.responses import ResponsesWire
-from callblocks.guard.net.listen import address_of, listen_at
+from callblocks.guard.net.addresses import address_of, listen_at
 from callblocks.models.open_model import locate
 from callblocks.models.openai.endpoint import EndpointSettings, is_loopback_url
 from callblocks.models.openai.http_client import list_models

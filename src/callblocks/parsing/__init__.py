@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from callblocks.parsing.readers.tags import Tag, XmlForm, XmlTags
     from callblocks.parsing.shapes.brace_calls import BraceCalls
     from callblocks.parsing.shapes.element_bodies import ElementBodies, NamedTags
-    from callblocks.parsing.shapes.json_calls import CommandCalls, JsonCalls
-    from callblocks.parsing.shapes.named_json import NamedJson
+    from callblocks.parsing.shapes.json_calls import CommandCalls, JsonCalls, NamedJson
     from callblocks.parsing.shapes.python_marked import PythonMarked
     from callblocks.parsing.shapes.tag_arguments import ArgKeyValue, Framed, FunctionTags
     from callblocks.parsing.shapes.xml_call import Input
@@ -151,7 +150,7 @@ _HOMES = {
     "Keys": "parsing.readers.call_keys",
     "Limits": "parsing.limits",
     "Markers": "parsing.engine.markers",
-    "NamedJson": "parsing.shapes.named_json",
+    "NamedJson": "parsing.shapes.json_calls",
     "NamedTags": "parsing.shapes.element_bodies",
     "PythonMarked": "parsing.shapes.python_marked",
     "PythonRow": "parsing.readers.python_calls",

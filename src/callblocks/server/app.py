@@ -26,7 +26,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from uvicorn.loops.auto import auto_loop_factory
 
-from callblocks.guard.net.listen import address_of, listen_at
+from callblocks.guard.net.addresses import address_of, listen_at
 from callblocks.server.access import HEALTH, LIVE, READY, Guard, SignedIn, sign_in
 from callblocks.server.approval_routes import (
     AnswerBody,

@@ -44,10 +44,16 @@ from callblocks.core.errors import TimelineError
 from callblocks.guard.workers.threads import Budget, BudgetFull
 from callblocks.guard.workers.worker import Patience, Worker
 from callblocks.models.model import Model
-from callblocks.server.chats.chat_labels import LABELS, ChatLabels
-from callblocks.server.chats.chat_watch import ChatSummary, ChatWatch, Marked
 from callblocks.server.chats.chats import Chats, TurnsHere
-from callblocks.server.chats.known_chats import ChatStatus, KnownChats
+from callblocks.server.chats.known_chats import (
+    LABELS,
+    ChatLabels,
+    ChatStatus,
+    ChatSummary,
+    ChatWatch,
+    KnownChats,
+    Marked,
+)
 from callblocks.server.cpu_program import Work, framed, receive_frame
 from callblocks.server.http.event_stream import until_gone
 from callblocks.server.http.faults import NOT_KEPT, ApiFault

@@ -21,7 +21,7 @@ from callblocks.policy.rules import Facts, Rule
 from callblocks.server.http.faults import ApiFault, answer_json
 from callblocks.server.http.request import read_body
 from callblocks.server.service import Service, service_of
-from callblocks.session.model_trial import Trial, try_model
+from callblocks.session.session import Trial, try_model
 from callblocks.tools.tool import Tool
 
 __all__ = (

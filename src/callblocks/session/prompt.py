@@ -47,8 +47,7 @@ from callblocks.core.errors import Unwritable
 from callblocks.core.json_values import json_text
 from callblocks.core.outcomes import Outcome
 from callblocks.core.specs import ToolSpec, ToolSpecs
-from callblocks.models.model import Message, Request, Role
-from callblocks.models.native_names import NativeNames
+from callblocks.models.model import Message, NativeNames, Request, Role
 from callblocks.parsing.dialect import Dialect
 from callblocks.session.model_choice import SessionSettings
 from callblocks.session.reply import FRAME, RESULT_TAGS, WIRE_ID, without_markup

@@ -26,8 +26,15 @@ from callblocks.core.calls import Call
 from callblocks.core.errors import ModelError, Unwritable
 from callblocks.core.specs import ToolSpec, ToolSpecs
 from callblocks.dialects import dialects, is_small
-from callblocks.models.model import Model, Piece, Request, UsedMode, mode_of, scenarios_of
-from callblocks.models.native_names import NativeNames
+from callblocks.models.model import (
+    Model,
+    NativeNames,
+    Piece,
+    Request,
+    UsedMode,
+    mode_of,
+    scenarios_of,
+)
 from callblocks.parser import AUTO, convert
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.loop import Engine

@@ -14,8 +14,7 @@ from callblocks.core.calls import Call
 from callblocks.core.events import CallAnswered, CallAsked, CallGranted, TurnEvent
 from callblocks.guard.files.root import Root
 from callblocks.guard.workers.threads import Budgets
-from callblocks.models.model import Model
-from callblocks.models.native_names import NativeNames
+from callblocks.models.model import Model, NativeNames
 from callblocks.parsing.dialect import Dialect
 from callblocks.policy.policy import Policy
 from callblocks.runtime.gate import Approving, Resolve

@@ -4,7 +4,7 @@
     text/        a text explained, listed, or rewritten in another dialect
     terminal/    rows for a terminal
     html/        a timeline as one page
-    ui/          streams for clients, a folder for each protocol
+    ui/          streams for clients, a module or folder for each protocol
     model_view/  a timeline as the text that is sent to a model
 
 Start with chat/chat.py. May import: core, parsing, dialects, policy, approvals, timeline, models.

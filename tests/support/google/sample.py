@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from callblocks.toolkits.office.backend import DOCUMENT, FOLDER, SPREADSHEET, Office
-from callblocks.toolkits.office.local.mail.mail_box import id_of
+from callblocks.toolkits.office.local.mail.mail_resource import id_of
 from callblocks.toolkits.office.sample_office import (
     ZONE,
     SampleFile,

@@ -6,8 +6,17 @@ import re
 from typing import Any
 
 from callblocks.core.errors import ToolError
-from callblocks.toolkits.office.a1 import CELLS, Box, Range, print_box, read_range
-from callblocks.toolkits.office.tools.cells import Cell, enter, rendered, typed
+from callblocks.toolkits.office.tools.cells import (
+    CELLS,
+    Box,
+    Cell,
+    Range,
+    enter,
+    print_box,
+    read_range,
+    rendered,
+    typed,
+)
 from support.google.state import Asked, Json, Method, Refused, State
 
 __all__ = ("sheets_methods",)

@@ -18,7 +18,7 @@ import pytest
 
 from callblocks.bulk import execute
 from callblocks.bulk.execute import Done, Progress, run_plan
-from callblocks.bulk.plan import make_plan
+from callblocks.bulk.records import make_plan
 from callblocks.bulk.storage import LocalStorage
 from callblocks.bulk.work import Job
 from callblocks.core.errors import CallerError
@@ -133,7 +133,7 @@ def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_bytes(
 PROGRAM = """
 import os, signal, sys
 from callblocks.bulk.execute import run_plan
-from callblocks.bulk.plan import make_plan
+from callblocks.bulk.records import make_plan
 from callblocks.bulk.work import Job
 import msgspec
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from callblocks.bulk.execute import run_plan
-from callblocks.bulk.plan import make_plan
+from callblocks.bulk.records import make_plan
 from callblocks.bulk.storage import RangeFile, open_storage
 from callblocks.bulk.work import Job
 from callblocks.core.errors import CallerError

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from callblocks.cli.commands.chats import COMMANDS, command
-from callblocks.server.chats.chat_labels import ChatLabels
+from callblocks.server.chats.known_chats import ChatLabels
 from callblocks.timeline.log.open_store import open_store
 from support.command import run
 from support.command_home import move_in

@@ -14,7 +14,7 @@ from callblocks.cli.chat.chat_setup import ChatModels, ChatSetup
 from callblocks.cli.commands.models import _trial_rows
 from callblocks.core.errors import CallerError
 from callblocks.models.openai.known_servers import SERVERS
-from callblocks.session.model_trial import Trial
+from callblocks.session.session import Trial
 from callblocks.views.rows import plain
 from support.command import run
 from support.command_home import fence, move_in

@@ -12,8 +12,7 @@ import pytest
 
 from callblocks import Call, Parser, ToolSpec, dialects
 from callblocks.core.events import CallInput, CallReady, CallStarted, Event
-from callblocks.parsing.shapes.json_calls import JsonCalls
-from callblocks.parsing.shapes.named_json import NamedJson
+from callblocks.parsing.shapes.json_calls import JsonCalls, NamedJson
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 
 LIVE = [name for name, one in dialects.items() if isinstance(one, JsonCalls | NamedJson)]

@@ -8,7 +8,7 @@ from statistics import stdev
 
 import pytest
 
-from callblocks.evals.interval import Amount, amount, difference, share, told_apart, wilson
+from callblocks.evals.report import Amount, amount, difference, share, told_apart, wilson
 
 SIMULATIONS = 200
 

@@ -18,8 +18,8 @@ from callblocks.core.blocks import text_of
 from callblocks.core.errors import CallerError, ModelError, TimelineError
 from callblocks.core.events import TurnEnded
 from callblocks.core.specs import ToolSpec
-from callblocks.evals.interval import Amount
 from callblocks.evals.report import (
+    Amount,
     Measures,
     Report,
     SetupReport,
@@ -45,8 +45,7 @@ from callblocks.evals.trials import (
 from callblocks.models.model import Model, Piece, Request, Spoken, Stopped
 from callblocks.session.session import Session
 from callblocks.timeline.timeline import TIMELINES, Timeline
-from callblocks.views.html.report_page import report_page
-from callblocks.views.report import Table
+from callblocks.views.report_sections import Table, report_page
 from support.skilled_model import SkilledModel
 
 TASKS = [task for task in builtin_tasks() if task.kind in ("single", "none", "nested", "chained")]

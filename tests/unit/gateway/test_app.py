@@ -29,7 +29,7 @@ from callblocks.gateway.config import (
 from callblocks.gateway.exchange import Text
 from callblocks.gateway.operation import Operation
 from callblocks.gateway.server import all_wires, check_address
-from callblocks.guard.net.listen import listen_at
+from callblocks.guard.net.addresses import listen_at
 from support.gateways import RunningGateway, asking, events_of, running_gateway, until
 from support.model_server import ModelServer, chat_events
 from support.plain_wire import plain_wires

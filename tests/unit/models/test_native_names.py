@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from callblocks.core.calls import Call
 from callblocks.core.specs import ToolSpec
-from callblocks.models.native_names import NativeNames
+from callblocks.models.model import NativeNames
 
 NAMES = st.lists(
     st.one_of(st.text("ab._:/-é", min_size=1, max_size=6), st.text("a.", min_size=60, max_size=70)),

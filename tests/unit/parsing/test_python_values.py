@@ -9,7 +9,7 @@ import pytest
 
 from callblocks import Call, Limits, ToolSpec, dialects, parse
 from callblocks.core.errors import Unwritable
-from callblocks.parsing.values.brace_values import BraceValues
+from callblocks.parsing.shapes.brace_calls import BraceValues
 from callblocks.parsing.values.python_values import PythonScan, read_arguments
 from callblocks.parsing.values.strict_json import ScanState, Search
 from support.guidance import accepts

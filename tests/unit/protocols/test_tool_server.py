@@ -23,9 +23,8 @@ from callblocks.core.errors import CallerError
 from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
-from callblocks.protocols.mcp.server_file import HttpSettings, http_app, kept_key
 from callblocks.protocols.mcp.server_link import McpServers
-from callblocks.protocols.mcp.servers import ServerEntry
+from callblocks.protocols.mcp.servers import HttpSettings, ServerEntry, http_app, kept_key
 from callblocks.protocols.mcp.tool_server import ToolServer, Workshop
 from callblocks.runtime.journal import Journal
 from callblocks.timeline.artifacts.artifacts import Artifacts

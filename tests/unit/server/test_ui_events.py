@@ -23,7 +23,7 @@ from callblocks.server.service import Service
 from callblocks.server.settings import SdkClient, ServerSettings
 from callblocks.session.event_gate import TurnLog
 from callblocks.views.ui.ai_sdk.stream import UiStream
-from callblocks.views.ui.ai_sdk.ui_chunks import Chunk
+from callblocks.views.ui.ai_sdk.tool_parts import Chunk
 from support.model_events import model_said
 
 MANY = 20_000

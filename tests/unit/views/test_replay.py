@@ -24,7 +24,7 @@ from callblocks.core.events import (
 from callblocks.core.outcomes import Failure, Notice, Outcome
 from callblocks.views.replay import replayed
 from callblocks.views.ui.ai_sdk.stream import UiStream
-from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS
+from callblocks.views.ui.ai_sdk.tool_parts import VERSIONS
 from support.model_events import (
     call_broken,
     inner,

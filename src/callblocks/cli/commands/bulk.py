@@ -20,9 +20,7 @@ from callblocks.cli.options.read_options import (
 )
 from callblocks.cli.options.tool_setup import Tools, every_tool, open_workspace, tools_option
 from callblocks.cli.terminal.paint import Paper
-from callblocks.views.html.report_page import report_page
-from callblocks.views.report import Section
-from callblocks.views.terminal.report_rows import section_rows
+from callblocks.views.report_sections import Section, report_page, section_rows
 
 if TYPE_CHECKING:
     from callblocks.bulk.execute import Done, Progress
@@ -258,7 +256,7 @@ def _run(paths: tuple[str, ...], job: Job, options: BulkOptions, *, writes: bool
     import msgspec
 
     from callblocks.bulk.execute import default_jobs, run_plan
-    from callblocks.bulk.plan import make_plan
+    from callblocks.bulk.records import make_plan
 
     if len(paths) < 2:
         raise click.UsageError("name what to read, and then the place for what is made of it")

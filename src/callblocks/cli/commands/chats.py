@@ -145,8 +145,7 @@ class _Chats:
 
     def __init__(self, store: Store) -> None:
         # Imported here: the list of commands is shown without them.
-        from callblocks.server.chats.chat_labels import ChatLabels
-        from callblocks.server.chats.known_chats import KnownChats
+        from callblocks.server.chats.known_chats import ChatLabels, KnownChats
 
         self._store = store
         self._labels = ChatLabels(store)
@@ -155,7 +154,7 @@ class _Chats:
 
     def listed(self) -> list[Summary]:
         """Return the chats that were not deleted, the latest first."""
-        from callblocks.server.chats.chat_labels import LABELS
+        from callblocks.server.chats.known_chats import LABELS
 
         names = self._store.names()
         chats = [

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from callblocks.evals.task import Check, Task
     from callblocks.evals.trials import Setup, Trial
     from callblocks.models.model import Model
-    from callblocks.views.report import Section
+    from callblocks.views.report_sections import Section
 
 __all__ = ("command",)
 
@@ -262,7 +262,7 @@ def _leave(folder: Path, report: Report) -> list[Section]:
     import msgspec
 
     from callblocks.evals.report import report_sections, times
-    from callblocks.views.html.report_page import report_page
+    from callblocks.views.report_sections import report_page
 
     content = msgspec.json.format(msgspec.json.encode(report), indent=1)
     (folder / "report.json").write_bytes(content + b"\n")
@@ -279,7 +279,7 @@ def _show(report: Report, sections: Sequence[Section], *, as_json: bool) -> None
     import msgspec
 
     from callblocks.evals.report import FAILED
-    from callblocks.views.terminal.report_rows import section_rows
+    from callblocks.views.report_sections import section_rows
 
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")
@@ -292,7 +292,7 @@ def _show(report: Report, sections: Sequence[Section], *, as_json: bool) -> None
 
 def _compare(paths: tuple[str, str]) -> None:
     from callblocks.evals.report import compare_sections, read_report
-    from callblocks.views.terminal.report_rows import section_rows
+    from callblocks.views.report_sections import section_rows
 
     one, other = (read_report(path) for path in paths)
     paper = Paper()

@@ -219,7 +219,7 @@ def serve_tools(
         open_workspace,
         own_tools,
     )
-    from callblocks.protocols.mcp.server_file import (
+    from callblocks.protocols.mcp.servers import (
         HttpSettings,
         kept_key,
         serve_http,

@@ -18,7 +18,7 @@ from callblocks.views.rows import Bit, Row, visible_line, wrap
 
 if TYPE_CHECKING:
     from callblocks.models.config import Config
-    from callblocks.session.model_trial import Trial
+    from callblocks.session.session import Trial
 
 __all__ = ("command",)
 
@@ -114,7 +114,7 @@ def test_model(
 
 async def _try(spec: str | None, dialect: str | None, options: ModelOptions) -> Trial:
     from callblocks.cli.chat.chat_setup import ChatModels, session_settings
-    from callblocks.session.model_trial import try_model
+    from callblocks.session.session import try_model
 
     models = ChatModels({"dialect": dialect, "office": "", "workspace": ".", **options})
     offered = models.open(spec or models.default)

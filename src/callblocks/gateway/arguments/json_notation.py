@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from callblocks.core.specs import ToolSpec
 from callblocks.gateway.arguments.reader import JsonOutput, Reader, Step, dumps
-from callblocks.parsing.values.brace_values import BraceValues
+from callblocks.parsing.shapes.brace_calls import BraceValues
 
 __all__ = ("BraceReader", "Decoded", "JsonReader", "QuotedJsonReader", "decode")
 

@@ -2,6 +2,6 @@
 
 client.py checks a request and follows redirects; http_exchange.py makes one connection and unpacks
 the answer within limits; net_guard.py resolves a name once and checks every address against the
-rules of addresses.py; listen.py is for servers. Start with net_guard.py. May import: core,
-guard.workers.
+rules of addresses.py, which also opens the socket of a server. Start with net_guard.py. May import:
+core, guard.workers.
 """

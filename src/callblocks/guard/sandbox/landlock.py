@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Collection
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.sandbox.bwrap_root import certificates, environment, names
+from callblocks.guard.sandbox.bubblewrap import certificates, environment, names
 from callblocks.guard.sandbox.cgroups import ControlGroup, GroupHome, group_of
 from callblocks.guard.sandbox.inputs import InputEntry, WalkEntry, survey, walk
 from callblocks.guard.sandbox.job import JobRun, Watch, supervise, to_its_end

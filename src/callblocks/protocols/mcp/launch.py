@@ -29,7 +29,7 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.redaction import redact
-from callblocks.guard.sandbox.bwrap_root import NAMES, certificates, environment, system_folders
+from callblocks.guard.sandbox.bubblewrap import NAMES, certificates, environment, system_folders
 from callblocks.guard.sandbox.launch_plan import Plan, memory_file, setting_up, start
 from callblocks.guard.sandbox.sandbox import MIB, Job
 from callblocks.protocols.mcp.servers import ServerEntry

@@ -42,7 +42,7 @@ from callblocks.core.calls import Call
 from callblocks.core.events import CallTold
 from callblocks.core.outcomes import Artifact, Outcome
 from callblocks.guard.files.root import Root
-from callblocks.models.native_names import NativeNames
+from callblocks.models.model import NativeNames
 from callblocks.policy.policy import Policy
 from callblocks.runtime.gate import Approving
 from callblocks.runtime.journal import Journal

@@ -26,8 +26,7 @@ from callblocks.server.http.request import read_body
 from callblocks.server.service import Service, service_of
 from callblocks.session.model_choice import Attachment, Choice
 from callblocks.timeline.log.log import check_name
-from callblocks.views.ui.agui.posted import read_run
-from callblocks.views.ui.agui.stream import AguiStream
+from callblocks.views.ui.agui import AguiStream, read_run
 
 __all__ = ("RunBody", "post_run")
 

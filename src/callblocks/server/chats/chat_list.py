@@ -19,7 +19,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from callblocks.server.chats.chat_watch import ChatSummary
+from callblocks.server.chats.known_chats import ChatSummary
 from callblocks.server.http.event_stream import EventStream, comment, event_bytes
 from callblocks.server.http.faults import answer_json
 from callblocks.server.http.request import read_body, read_query

@@ -20,10 +20,9 @@ from starlette.responses import Response
 
 from callblocks.approvals.approval import BadApproval, HiddenCall
 from callblocks.server.approval_routes import AnswerBody, answer_book
-from callblocks.server.chats.chat_labels import LABELS
 from callblocks.server.chats.chat_list import Nothing
 from callblocks.server.chats.chats import EndedTurn, FollowedTurn, SaidAgain, call_again, said_again
-from callblocks.server.chats.known_chats import ChatStatus, LastTurn, standing
+from callblocks.server.chats.known_chats import LABELS, ChatStatus, LastTurn, standing
 from callblocks.server.chats.ui_events import client_of, ui_response
 from callblocks.server.http.faults import ApiFault, answer_json
 from callblocks.server.http.rate_limits import client_name

@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
 from weakref import WeakValueDictionary
 
-from callblocks.cluster.turn_feed import decode_events, turn_id
 from callblocks.cluster.turn_table import ActiveTurn, NewTurn, Progress, TooManyTurns
 from callblocks.cluster.turns import Job, TurnRequest
+from callblocks.cluster.wakeups import decode_events, turn_id
 from callblocks.cluster.worker import STOPS, Cluster, approval_id, cancel_id
 from callblocks.core.calls import Call
 from callblocks.core.errors import CallerError, TimelineError, TurnRunning

@@ -6,10 +6,14 @@ properly, only the first blocks and the last one are read.
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from callblocks.core.blocks import Block, Entry
@@ -22,9 +26,16 @@ from callblocks.timeline.timeline import State
 from callblocks.views.replay import Replay, numbered, replayed
 
 __all__ = (
+    "LABELS",
+    "Changed",
+    "ChatLabels",
     "ChatStatus",
+    "ChatSummary",
+    "ChatWatch",
+    "Gone",
     "KnownChats",
     "LastTurn",
+    "Marked",
     "standing",
     "status_of",
 )
@@ -232,3 +243,186 @@ def _whole(entries: Iterable[Entry]) -> Iterable[Entry]:
     except TimelineError as error:
         if error.code != "store_damaged":
             raise
+
+
+# --- Titles that people gave to chats, and chats that they deleted: a timeline of their own ---
+#
+#     {"type": "timeline.settings", "meta": {"chat": "trip", "title": "The island"}}
+#     {"type": "timeline.settings", "meta": {"chat": "trip", "deleted": 42}}
+#
+# The log of a chat stays as it is: it is renamed while its turn runs, here or on another machine,
+# and
+# the labels of all chats are read in one place. `deleted` is how many blocks the chat had: one in
+# which something is said again is there again.
+
+LABELS = "callblocks.chats"
+"""The name of the timeline."""
+
+
+class ChatLabels:
+    """The labels of the chats of one store. Used from any thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._last = 0
+        self._titles: dict[str, str] = {}
+        self._deleted: dict[str, int] = {}
+
+    def refresh(self) -> None:
+        """Read what is new."""
+        with self._lock:
+            for entry in self._store.entries(LABELS, self._last):
+                self._take(entry.block)
+                self._last = entry.seq
+
+    def title(self, chat: str) -> str:
+        """Return the title that somebody gave to a chat; "" where nobody did."""
+        return self._titles.get(chat, "")
+
+    def is_deleted(self, chat: Summary) -> bool:
+        """Return whether a chat was deleted, and nothing was said in it since."""
+        return chat.count <= self._deleted.get(chat.name, -1)
+
+    def rename(self, chat: str, title: str) -> None:
+        """Give a chat a title; "" takes it back."""
+        self._write({"chat": chat, "title": title})
+
+    def delete(self, chat: str, count: int) -> None:
+        """Take a chat of so many blocks out of the lists."""
+        self._write({"chat": chat, "deleted": count})
+
+    def _write(self, meta: dict[str, str | int]) -> None:
+        ts = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        block = Block(
+            type="timeline.settings", author="timeline", turn_id="labels", ts=ts, meta=meta
+        )
+        self._store.append(LABELS, [block])
+        self.refresh()
+
+    def _take(self, block: Block) -> None:
+        chat, title, deleted = (block.meta.get(name) for name in ("chat", "title", "deleted"))
+        if not isinstance(chat, str):
+            return
+        if isinstance(title, str):
+            self._titles[chat] = title
+        if isinstance(deleted, int):
+            self._deleted[chat] = deleted
+
+
+# --- Who follows the list of chats: one look at the store a second, for all of them ---
+
+_EVERY = 1.0
+"""Seconds between two looks at the store."""
+
+
+class ChatSummary(msgspec.Struct, frozen=True):
+    """A chat in a list; `waiting` counts its questions.
+
+    `title` is what somebody called it, else how its first prompt begins.
+    """
+
+    id: str
+    is_running: bool
+    last: int
+    created: str
+    updated: str
+    title: str
+    status: ChatStatus
+    waiting: int
+
+
+class Changed(msgspec.Struct, frozen=True, tag="chat"):
+    """A chat whose entry in the list is another one now."""
+
+    chat: ChatSummary
+
+
+class Gone(msgspec.Struct, frozen=True, tag="gone"):
+    """A chat that is no longer in the list."""
+
+    id: str
+
+
+class Marked(NamedTuple):
+    """A chat, and what changes where its entry in the list does."""
+
+    id: str
+    mark: object
+
+
+class ChatWatch:
+    """Looks at the list while anybody follows it. In one event loop.
+
+    `look` gives all chats, `tell` what a list says of some; both may take their time.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], Awaitable[Sequence[Marked]]],
+        tell: Callable[[Sequence[str]], Awaitable[Sequence[ChatSummary]]],
+    ) -> None:
+        self._look_at = look
+        self._tell = tell
+        self._followers = 0
+        self._looking: asyncio.Task[None] | None = None
+        self._begun: asyncio.Future[None]
+        self._moved = asyncio.Event()
+        self._known: dict[str, object] = {}
+        # The last change of each chat, with its number.
+        self._changes: dict[str, tuple[int, Changed | Gone]] = {}
+        self._number = 0
+
+    async def follow(self) -> AsyncGenerator[Sequence[Changed | Gone], None]:
+        """Yield what changes: first nothing, as soon as each change is noticed."""
+        self._followers += 1
+        try:
+            if self._looking is None:
+                self._begun = asyncio.get_running_loop().create_future()
+                self._looking = asyncio.create_task(self._look_again(self._begun))
+            # Whoever comes while the first look is under way waits for it, too.
+            await asyncio.shield(self._begun)
+            seen = self._number
+            while True:
+                moved = self._moved
+                changes = [one for at, one in self._changes.values() if at > seen]
+                seen = self._number
+                yield changes
+                await moved.wait()
+        finally:
+            self._followers -= 1
+            if not self._followers and self._looking is not None:
+                self._looking.cancel()
+                self._looking = None
+                self._changes = {}
+
+    async def _look_again(self, begun: asyncio.Future[None]) -> None:
+        try:
+            self._known = {one.id: one.mark for one in await self._look_at()}
+        except Exception as error:
+            begun.set_exception(error)
+            return
+        begun.set_result(None)
+        while True:
+            await asyncio.sleep(_EVERY)
+            try:
+                await self._look()
+            except TimelineError:
+                # The store is away for a moment: what happened meanwhile is seen when it is back.
+                continue
+
+    async def _look(self) -> None:
+        known = {one.id: one.mark for one in await self._look_at()}
+        changed = [id for id, mark in known.items() if mark != self._known.get(id)]
+        gone = [id for id in self._known if id not in known]
+        if not changed and not gone:
+            return
+        told = await self._tell(changed)
+        self._known = known
+        self._number += 1
+        for one in told:
+            self._changes[one.id] = self._number, Changed(one)
+        for id in gone:
+            self._changes[id] = self._number, Gone(id)
+        self._moved.set()
+        self._moved = asyncio.Event()

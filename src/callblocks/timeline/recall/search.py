@@ -318,7 +318,7 @@ class PostgresSearch(_Index):
 
     def __init__(self, address: str) -> None:
         super().__init__()
-        from callblocks.timeline.log.postgres_link import connect, told
+        from callblocks.timeline.log.postgres_store import connect, told
 
         self._address = address
         self._connect, self._told = connect, told

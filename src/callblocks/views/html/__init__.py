@@ -1,5 +1,6 @@
 """Pages of HTML: no script, nothing loaded from elsewhere, every text escaped.
 
-timeline_page.py draws a timeline with its files, report_page.py a report; page_markdown.py is the
-Markdown of both. Start with timeline_page.py. May import: views.chat, timeline.
+timeline_page.py draws a timeline with its files; page_markdown.py is its Markdown, and finds the
+files of the pages that a server sends. Start with timeline_page.py. May import: views.chat,
+timeline.
 """

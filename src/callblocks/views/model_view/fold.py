@@ -22,8 +22,7 @@ from collections.abc import Collection, Iterable
 from callblocks.core.json_values import json_text
 from callblocks.timeline.codec.call_blocks import result_kind
 from callblocks.timeline.timeline import CallKey
-from callblocks.views.model_view.layout import header, id_word, word
-from callblocks.views.model_view.section import Scale, Section
+from callblocks.views.model_view.section import Scale, Section, header, id_word, word
 
 __all__ = (
     "Folding",

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from callblocks.core.errors import CallerError
-from callblocks.guard.net.listen import address_of, listen_at
+from callblocks.guard.net.addresses import address_of, listen_at
 
 
 def test_a_client_reaches_the_address_that_is_told() -> None:

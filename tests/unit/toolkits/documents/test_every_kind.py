@@ -11,7 +11,7 @@ import pytest
 from openpyxl import load_workbook
 from pypdf import PdfReader
 
-from callblocks.toolkits.documents.html_page import page_of
+from callblocks.toolkits.documents.pdf import page_of
 from callblocks.toolkits.documents.render_protocol import Given, Kind, Outside, RenderJob
 from support.documents import png
 from support.rendered_documents import Desk

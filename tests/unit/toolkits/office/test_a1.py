@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import ToolError
-from callblocks.toolkits.office.a1 import (
+from callblocks.toolkits.office.tools.cells import (
     COLUMNS,
     ROWS,
     Box,

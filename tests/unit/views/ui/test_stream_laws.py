@@ -10,7 +10,7 @@ from hypothesis import given
 from callblocks.core.events import CallAnswered, TurnEnded, TurnEvent
 from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.stream import UiStream
-from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version
+from callblocks.views.ui.ai_sdk.tool_parts import VERSIONS, Chunk, Version
 from support.turns import joined, team_turns, turns
 from support.ui_check import UiCheck, check
 

@@ -17,7 +17,7 @@ from callblocks.core.events import (
     TurnEvent,
 )
 from callblocks.views.ui.ai_sdk.stream import UiStream
-from callblocks.views.ui.ai_sdk.ui_chunks import VERSIONS, Chunk, Version
+from callblocks.views.ui.ai_sdk.tool_parts import VERSIONS, Chunk, Version
 from support.model_events import call_opened, call_written, model_said
 from support.turns import BEGIN, asked, called, ended
 from support.ui_check import check

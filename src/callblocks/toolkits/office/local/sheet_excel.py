@@ -19,8 +19,7 @@ from openpyxl.cell import WriteOnlyCell
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.toolkits.office.a1 import cell_name
-from callblocks.toolkits.office.tools.cells import Cell
+from callblocks.toolkits.office.tools.cells import Cell, cell_name
 
 __all__ = ("write_excel",)
 

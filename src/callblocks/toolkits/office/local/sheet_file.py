@@ -14,10 +14,20 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.toolkits.office.a1 import CELLS, COLUMNS, ROWS, Box, print_box
 from callblocks.toolkits.office.backend import Json
 from callblocks.toolkits.office.local.database import damaged, database, make_database
-from callblocks.toolkits.office.tools.cells import Cell, Value, enter, shown, typed
+from callblocks.toolkits.office.tools.cells import (
+    CELLS,
+    COLUMNS,
+    ROWS,
+    Box,
+    Cell,
+    Value,
+    enter,
+    print_box,
+    shown,
+    typed,
+)
 
 __all__ = (
     "CSV",

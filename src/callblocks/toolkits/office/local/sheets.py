@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.toolkits.office.a1 import COLUMNS, ROWS, Box, Range, print_box, read_range
 from callblocks.toolkits.office.backend import SPREADSHEET, Json
 from callblocks.toolkits.office.local.database import damaged, database
 from callblocks.toolkits.office.local.sheet_file import (
@@ -24,7 +23,15 @@ from callblocks.toolkits.office.local.sheet_file import (
     lines_of,
     make_sheet_file,
 )
-from callblocks.toolkits.office.tools.cells import rendered
+from callblocks.toolkits.office.tools.cells import (
+    COLUMNS,
+    ROWS,
+    Box,
+    Range,
+    print_box,
+    read_range,
+    rendered,
+)
 
 __all__ = (
     "SUFFIX",

@@ -19,12 +19,14 @@ from pydantic import Field
 
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
-from callblocks.toolkits.office.a1 import print_box, quote_sheet, read_range
 from callblocks.toolkits.office.backend import SPREADSHEET, Json, Office
 from callblocks.toolkits.office.tools.cells import (
     CellValue,
     changes_text,
     contents_text,
+    print_box,
+    quote_sheet,
+    read_range,
     require_cells,
     written_box,
 )

@@ -26,7 +26,7 @@ from callblocks.timeline.branches import Branches, Versions
 from callblocks.timeline.codec.outcome_blocks import read_digest
 from callblocks.views.replay import Replay, replayed
 from callblocks.views.ui.ai_sdk.stream import UiStream
-from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, Version
+from callblocks.views.ui.ai_sdk.tool_parts import Chunk, Version
 
 __all__ = (
     "Posted",

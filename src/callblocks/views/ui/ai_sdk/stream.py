@@ -47,8 +47,13 @@ from callblocks.core.events import (
 )
 from callblocks.core.json_values import whole
 from callblocks.timeline.timeline import TIMELINE_CODES
-from callblocks.views.ui.ai_sdk.tool_parts import ApprovalParts, ToolParts
-from callblocks.views.ui.ai_sdk.ui_chunks import Chunk, TextParts, Version
+from callblocks.views.ui.ai_sdk.tool_parts import (
+    ApprovalParts,
+    Chunk,
+    TextParts,
+    ToolParts,
+    Version,
+)
 
 __all__ = (
     "UiStream",

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callblocks.toolkits.office.local.mail.mail_box import MailFile
 from callblocks.toolkits.office.local.mail.mail_resource import (
     Damaged,
+    MailFile,
     attachment_bytes,
     read_entry,
     read_mail,

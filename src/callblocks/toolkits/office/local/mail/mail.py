@@ -26,13 +26,15 @@ import msgspec
 from callblocks.core.errors import ToolError
 from callblocks.core.text import brief
 from callblocks.toolkits.office.backend import Json, Page
-from callblocks.toolkits.office.local.mail.mail_box import MailBox, MailFile, id_of
 from callblocks.toolkits.office.local.mail.mail_index import MailIndex
 from callblocks.toolkits.office.local.mail.mail_resource import (
     SYSTEM,
     Damaged,
+    MailBox,
+    MailFile,
     attachment_bytes,
     header_values,
+    id_of,
     read_mail,
     slug,
     spaced,

@@ -20,11 +20,13 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.guard.files.replace_file import foreign_journal
-from callblocks.toolkits.office.local.mail.mail_box import MailBox, MailFile, id_of
 from callblocks.toolkits.office.local.mail.mail_resource import (
     COLUMNS,
     Damaged,
+    MailBox,
     MailEntry,
+    MailFile,
+    id_of,
     labels_of,
     read_entry,
     slug,

@@ -1,34 +1,175 @@
-"""A report as one page of HTML: tables and plots, no script, nothing loaded, every text escaped.
-
-A plot is a row for each value: its label, an SVG that is as wide as there is room, and the number
-in words. So its texts have the size of all others, on a phone too, where the label stands above. A
-Content-Security-Policy allows the page's one style element and nothing else.
-"""
+"""A report as values: sections of tables, plots and paragraphs, for a terminal and for a page."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
-from callblocks.views.report import (
-    Bar,
-    Bars,
-    Cell,
-    Folded,
-    Interval,
-    Intervals,
-    Link,
-    Listing,
-    Part,
-    Section,
-    Table,
+import msgspec
+
+from callblocks.views.rows import Row, columns, visible, visible_line, wrap
+
+__all__ = (
+    "Bar",
+    "Bars",
+    "Cell",
+    "Folded",
+    "Interval",
+    "Intervals",
+    "Link",
+    "Listing",
+    "Part",
+    "Section",
+    "Table",
+    "cell_text",
+    "report_page",
+    "section_rows",
 )
-from callblocks.views.rows import visible, visible_line
 
-__all__ = ("report_page",)
 
+class Link(msgspec.Struct, frozen=True):
+    """A cell that leads somewhere: an address of http, as the program that made it knows it."""
+
+    text: str
+    href: str
+
+
+Cell: TypeAlias = str | Link
+
+
+def cell_text(cell: Cell) -> str:
+    """Return the words of a cell."""
+    return cell.text if isinstance(cell, Link) else cell
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Rows of cells; the first column is words, the others are numbers."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    words: Sequence[int] = ()
+    """Further columns that are words."""
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A bar; `note` is the number as it is shown, beside it."""
+
+    label: str
+    value: float
+    note: str
+
+
+class Bars(msgspec.Struct, frozen=True):
+    """Horizontal bars from zero."""
+
+    about: str
+    bars: Sequence[Bar]
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """A value between 0 and 1 with its confidence interval."""
+
+    label: str
+    low: float
+    value: float
+    high: float
+    note: str
+
+
+class Intervals(msgspec.Struct, frozen=True):
+    """Values with their intervals, on one scale from 0 to 100 %."""
+
+    about: str
+    rows: Sequence[Interval]
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """A text as it stands, with its lines."""
+
+    text: str
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """Parts that are shown when they are asked for, and by no terminal."""
+
+    title: str
+    parts: Sequence[Part]
+
+
+Part: TypeAlias = "Table | Bars | Intervals | Listing | Folded | str"
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A heading, and what stands below it; a text is a paragraph."""
+
+    title: str
+    parts: Sequence[Part]
+
+
+# --- Sections of a report as rows of a terminal: tables with their numbers to the right; no
+#     plots ---
+
+_LEAST = 12
+
+
+def section_rows(sections: Sequence[Section], width: int) -> list[Row]:
+    """A heading for each section, its tables and its paragraphs, with an empty row before it."""
+    rows: list[Row] = []
+    for section in sections:
+        rows.append(())
+        rows.append((("heading", visible_line(section.title)),))
+        for part in section.parts:
+            if isinstance(part, Table):
+                rows += _table(part, width)
+            elif isinstance(part, str):
+                rows += wrap((("quiet", f"  {visible_line(part)}"),), width, (("quiet", "  "),))
+    return rows[1:]
+
+
+def _table(table: Table, width: int) -> list[Row]:
+    lines = [[visible_line(cell_text(cell)) for cell in row] for row in table.rows]
+    head = [list(table.head)] if table.head else []
+    count = max(map(len, [*head, *lines]), default=0)
+    widths = [
+        max((columns(row[at]) for row in (*head, *lines) if at < len(row)), default=0)
+        for at in range(count)
+    ]
+    over = sum(widths) + 2 * count - width
+    if over > 0 and count:
+        # The words give way first, then the last column, which may hold examples.
+        for at in (0, count - 1):
+            cut = min(max(over, 0), max(0, widths[at] - _LEAST))
+            widths[at] -= cut
+            over -= cut
+    rows: list[Row] = [(("quiet", _line(row, widths)),) for row in head]
+    return rows + [(("plain", _line(row, widths)),) for row in lines]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    cut = zip(cells, widths, strict=False)
+    shown = [_cell(cell, wide, at == 0) for at, (cell, wide) in enumerate(cut)]
+    return f"  {'  '.join(shown)}".rstrip()
+
+
+def _cell(cell: str, wide: int, is_left: bool) -> str:
+    if columns(cell) > wide:
+        while cell and columns(cell) > wide - 1:
+            cell = cell[:-1]
+        cell += "…"
+    gap = " " * (wide - columns(cell))
+    return cell + gap if is_left else gap + cell
+
+
+# --- A report as one page of HTML: tables and plots, no script, nothing loaded, every text
+#     escaped ---
+#
+# A plot is a row for each value: its label, an SVG that is as wide as there is room, and the number
+# in words. So its texts have the size of all others, on a phone too, where the label stands
+# above. A
+# Content-Security-Policy allows the page's one style element and nothing else.
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --quiet: #5b6470; --line: #d8dde3;
@@ -101,7 +242,7 @@ def _part(part: Part) -> str:
         case str():
             return f"<p>{_text(part)}</p>\n"
         case Table():
-            return _table(part)
+            return _html_table(part)
         case Bars():
             return _bars(part)
         case Intervals():
@@ -113,13 +254,15 @@ def _part(part: Part) -> str:
             return f"<details><summary>{_text(part.title)}</summary>\n{parts}</details>\n"
 
 
-def _table(table: Table) -> str:
+def _html_table(table: Table) -> str:
     head = "".join(
         f'<th scope="col"{" class=words" if at in table.words else ""}>{_text(cell)}</th>'
         for at, cell in enumerate(table.head)
     )
     rows = "".join(
-        "<tr>" + "".join(_cell(cell, at in table.words) for at, cell in enumerate(row)) + "</tr>\n"
+        "<tr>"
+        + "".join(_html_cell(cell, at in table.words) for at, cell in enumerate(row))
+        + "</tr>\n"
         for row in table.rows
     )
     head = f"<thead><tr>{head}</tr></thead>" if table.head else ""
@@ -127,7 +270,7 @@ def _table(table: Table) -> str:
     return f'<div class="scroll" tabindex="0"><table>{head}<tbody>{rows}</tbody></table></div>\n'
 
 
-def _cell(cell: Cell, is_words: bool) -> str:
+def _html_cell(cell: Cell, is_words: bool) -> str:
     tag = "<td class=words>" if is_words else "<td>"
     if isinstance(cell, Link):
         return f'{tag}<a href="{html.escape(cell.href)}">{_text(cell.text)}</a></td>'
