@@ -87,27 +87,36 @@ def main() -> None:
 
 
 REAL = {
-    "smollm2": ("SmolLM2-135M-Instruct", ["-d", "generic_json", "-d", "emoji-bracket"]),
-    "qwen": ("qwen2.5-coder-1.5b-instruct", ["-d", "hermes", "-d", "tool-fence", "--native"]),
+    "smollm2": (
+        "SmolLM2-135M-Instruct",
+        ("generic_json", "generic_json + grammar", "emoji-bracket", "emoji-bracket + grammar"),
+        ("--limit", "3", "--max-tokens", "96"),
+    ),
+    "qwen": (
+        "qwen2.5-coder-1.5b-instruct",
+        ("hermes", "hermes + grammar", "tool-fence", "emoji-bracket", "native"),
+        ("--limit", "2", "--max-tokens", "160", "--seconds", "900"),
+    ),
 }
+"""Each model's name, the setups it is tried in, and how much of the tasks."""
 # Prompts of thousands of tokens take a small machine minutes each.
 _SLOW = ("many-tools", "long-context")
 
 
 def _real(model: str, out: str) -> None:
-    """Evaluate a real model with three tasks of each class, and keep its report."""
+    """Evaluate a real model with a few tasks of each class, and keep its report."""
     from callblocks.models.llama import smollm2_path
     from support.llama_server import llama_server
     from support.qwen_weights import qwen_weights
 
-    name, setups = REAL[model]
+    name, setups, limits = REAL[model]
     weights = smollm2_path() if model == "smollm2" else qwen_weights()
-    kinds = [part for kind in CLASSES if kind not in _SLOW for part in ("--class", kind)]
-    limits = ["--limit", "3", "-j", "1", "--max-tokens", "96", "--temperature", "0"]
-    native = [] if "--native" in setups else ["--no-native"]
+    chosen = [part for kind in CLASSES if kind not in _SLOW for part in ("--class", kind)]
+    chosen += [part for setup in setups for part in ("--setup", setup)]
     with llama_server(weights, name) as address:
         command = [sys.executable, "-m", "callblocks", "eval", "-m", f"{address}/v1#{name}"]
-        subprocess.run([*command, *kinds, *limits, *setups, *native, "--out", out], check=True)
+        options = [*limits, "-j", "1", "--temperature", "0", "--out", out]
+        subprocess.run([*command, *chosen, *options], check=True)
     PAGES.mkdir(exist_ok=True)
     for end in ("html", "json"):
         shutil.copy(Path(out) / f"report.{end}", PAGES / f"{model}.{end}")

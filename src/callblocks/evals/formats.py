@@ -25,9 +25,12 @@ import msgspec
 
 from callblocks.core.blocks import Block, Entry
 from callblocks.core.errors import CallblocksError, CallerError
+from callblocks.core.outcomes import Outcome
 from callblocks.core.specs import ToolSpec, specs_by_name
-from callblocks.evals.task import Expected, Task, check_names
-from callblocks.timeline.codec.call_blocks import params_of
+from callblocks.evals.task import Expected, Task, ToolResult, check_names
+from callblocks.timeline.branches import Branches
+from callblocks.timeline.codec.call_blocks import is_whole, params_of
+from callblocks.timeline.codec.outcome_blocks import outcome_of
 from callblocks.tools.registry import Registry
 
 __all__ = ("ReadTasks", "read_bfcl", "read_inspect", "tasks_of_timeline", "write_tasks")
@@ -262,15 +265,22 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 def tasks_of_timeline(
     name: str, entries: Iterable[Entry], tools: Mapping[str, ToolSpec]
 ) -> list[Task]:
-    """Return a task for each turn with calls of known tools, the last try of each call alone.
+    """Return a task for each turn with calls of known tools, as it was corrected.
 
-    A call that failed was corrected by a later one, and only what worked is right. The results are
-    those that were given then.
+    A call that failed or was denied was corrected by a later one, and a turn that was asked again
+    by its last version: only what worked in the end is right. The tools give what they gave then.
+    A turn with a call that was cut or masked is left out.
     """
-    turns: dict[str, list[Block]] = {}
+    branches, turns = Branches(), dict[str, list[Block]]()
     for entry in entries:
+        branches.feed(entry.block)
         turns.setdefault(entry.block.turn_id, []).append(entry.block)
-    found = (_turn_task(name, turn, blocks, tools) for turn, blocks in turns.items() if turn)
+    shown = turns.keys() - branches.hidden(branches.last)
+    found = [
+        _turn_task(name, turn, blocks, tools)
+        for turn, blocks in turns.items()
+        if turn and turn in shown
+    ]
     return [task for task in found if task is not None]
 
 
@@ -278,25 +288,44 @@ def _turn_task(
     name: str, turn: str, blocks: list[Block], tools: Mapping[str, ToolSpec]
 ) -> Task | None:
     prompts = [block.text or "" for block in blocks if block.type == "user.prompt"]
-    failed = {block.call_id for block in blocks if block.type.startswith("react.notice")} - {""}
-    calls = [
-        block
-        for block in blocks
-        if block.type == "react.tool.call"
-        and block.tool_id in tools
-        and block.call_id not in failed
-    ]
-    if not prompts or not calls:
+    by_call: dict[str, list[Block]] = {}
+    for block in blocks:
+        by_call.setdefault(block.call_id, []).append(block)
+    made = [block for block in blocks if block.type == "react.tool.call" and block.tool_id in tools]
+    outcomes = {one.call_id: outcome_of("", one.tool_id, by_call[one.call_id]) for one in made}
+    calls = [one for one in made if not _has_failed(outcomes[one.call_id], by_call[one.call_id])]
+    if not prompts or not calls or any(map(_is_cut, calls)):
         return None
     return Task(
         name=f"{name}-{turn}",
         kind="own",
         prompt=prompts[0].strip(),
         tools=tuple(tools.values()),
-        calls=tuple(Expected(block.tool_id, input=params_of(block)) for block in calls),
+        calls=tuple(Expected(one.tool_id, input=params_of(one)) for one in calls),
+        results=tuple(
+            ToolResult(one.tool_id, _result_text(outcomes[one.call_id].output), params_of(one))
+            for one in calls
+            if outcomes[one.call_id].output is not None
+        ),
         rounds=len(calls) + 2,
         source=name,
     )
+
+
+def _has_failed(outcome: Outcome, blocks: Iterable[Block]) -> bool:
+    kinds = {block.type for block in blocks}
+    return outcome.error is not None or (
+        "react.notice" in kinds and "react.tool.result" not in kinds
+    )
+
+
+def _is_cut(block: Block) -> bool:
+    """Return whether a call lacks a part of its input; one of others may have no digest of it."""
+    return bool(block.meta.get("is_partial")) or ("input" in block.meta and not is_whole(block))
+
+
+def _result_text(output: Any) -> str:
+    return output if isinstance(output, str) else msgspec.json.encode(output).decode()
 
 
 def write_tasks(tasks: Iterable[Task]) -> str:
@@ -315,7 +344,9 @@ def write_tasks(tasks: Iterable[Task]) -> str:
             f"rounds = {task.rounds}",
         ]
         calls = [{"name": call.name, "input": call.input} for call in task.calls]
-        lines += [f"calls = {_value(calls)}", ""]
+        lines += [f"calls = {_value(calls)}"]
+        results = [msgspec.to_builtins(result) for result in task.results]
+        lines += [f"results = {_value(results)}", ""] if results else [""]
     return "\n".join(lines)
 
 

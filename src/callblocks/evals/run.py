@@ -15,6 +15,7 @@ import asyncio
 import hashlib
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from itertools import count
@@ -178,7 +179,7 @@ class Evaluation:
             [
                 (task, setup, repeat)
                 for repeat in range(self._own.repeats)
-                for task in self._tasks
+                for task in _mixed(self._tasks)
                 for setup in self._setups
                 if (setup.name, task.name, repeat) not in known
             ]
@@ -324,6 +325,16 @@ def can_constrain(dialect: str) -> bool:
         return bool(dialects[dialect].grammar([probe], "gbnf"))
     except CallblocksError:
         return False
+
+
+def _mixed(tasks: Sequence[Task]) -> list[Task]:
+    """Return the first task of each class, then the second ones: what is broken off is a sample."""
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[int, Task]] = []
+    for task in tasks:
+        ranked.append((seen[task.kind], task))
+        seen[task.kind] += 1
+    return [task for _, task in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _runner(task: Task) -> Callable[[str, dict[str, Any]], Any]:

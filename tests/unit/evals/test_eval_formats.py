@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ from callblocks.core.blocks import Block
 from callblocks.core.errors import CallerError
 from callblocks.core.specs import ToolSpec
 from callblocks.evals.formats import read_bfcl, read_inspect, tasks_of_timeline, write_tasks
-from callblocks.evals.task import Made, fault_of, read_tasks
+from callblocks.evals.run import Evaluation
+from callblocks.evals.task import Made, builtin_tasks, fault_of, read_tasks
+from callblocks.evals.trials import Setup
+from callblocks.timeline.timeline import TIMELINES
+from support.skilled_model import SkilledModel
 
 QUESTION: dict[str, Any] = {
     "id": "simple_0",
@@ -227,9 +232,9 @@ def _block(type: str, turn: str, text: str, **more: Any) -> Block:
     )
 
 
-def _call(turn: str, id: str, path: str, tool: str = "ls") -> Block:
+def _call(turn: str, id: str, path: str, tool: str = "ls", **more: Any) -> Block:
     params = json.dumps({"tool_id": tool, "tool_call_id": id, "params": {"path": path}})
-    return _block("react.tool.call", turn, params, tool_id=tool, call_id=id)
+    return _block("react.tool.call", turn, params, tool_id=tool, call_id=id, **more)
 
 
 def test_what_people_corrected_becomes_a_task(tmp_path: Path) -> None:
@@ -251,6 +256,40 @@ def test_what_people_corrected_becomes_a_task(tmp_path: Path) -> None:
     (read,) = read_tasks(path)
     assert (read.calls, read.prompt, read.rounds) == (task.calls, task.prompt, task.rounds)
     assert read.tools[0].parameters == TOOL.parameters
+
+
+def test_tasks_from_a_timeline_give_what_was_given_then(tmp_path: Path) -> None:
+    tasks = [task for task in builtin_tasks() if task.name == "phone-then-sms"]
+    model = SkilledModel(tasks, {"hermes": 1.0})
+    (trial,) = asyncio.run(
+        Evaluation(tasks, [Setup(dialect="hermes")], lambda _: model, tmp_path).run()
+    )
+    assert trial.state == "right"
+    known = {tool.name: tool for tool in tasks[0].tools}
+    with Timeline.open(tmp_path / "state" / TIMELINES, trial.timeline) as timeline:
+        (made,) = tasks_of_timeline("talk", timeline.entries(), known)
+    assert [call.name for call in made.calls] == ["find_contact", "send_sms"]
+    assert made.output_of("find_contact", made.calls[0].input) == tasks[0].results[0].output
+    path = tmp_path / "own.toml"
+    path.write_text(write_tasks([made]), "utf-8")
+    (read,) = read_tasks(path)
+    assert read.results == made.results
+
+
+def test_a_turn_that_was_asked_again_counts_by_its_last_version(tmp_path: Path) -> None:
+    again = {"branch": {"after": "", "again": "turn_1"}}
+    blocks = [
+        _block("user.prompt", "turn_1", "Look into src."),
+        _call("turn_1", "a", "scr"),
+        _block("user.prompt", "turn_2", "Look into src.", meta=again),
+        _call("turn_2", "b", "src"),
+        _block("user.prompt", "turn_3", "And now?"),
+        _call("turn_3", "c", "secret", meta={"is_partial": True}),
+    ]
+    with Timeline.open(tmp_path / "t.sqlite", "talk") as timeline:
+        timeline.append(blocks)
+        made = tasks_of_timeline("talk", timeline.entries(), {"ls": TOOL})
+    assert [(task.name, task.calls[0].input) for task in made] == [("talk-turn_2", {"path": "src"})]
 
 
 def test_values_are_written_as_toml(tmp_path: Path) -> None:
