@@ -88,7 +88,7 @@ class Dots(XmlParameters):
 
 
 def _call(said: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    name, value = said.get("name"), said.get("arguments", {})
+    name, value = said.get("name"), said.get("arguments", said.get("parameters", {}))
     if not isinstance(name, str) or not isinstance(value, dict):
         raise ValueError('it is no {"name": …, "arguments": {…}}')
     return name, cast("dict[str, Any]", value)

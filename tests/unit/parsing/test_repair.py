@@ -74,6 +74,8 @@ def test_json_needs_no_repair(value: Any, ascii_only: bool) -> None:
         ('{"a": {"b": 1, "b": 2}}', {"a": {"b": 2}}, {"keys"}),
         ('{"a": 1 "c": 2}', {"a": 1, "c": 2}, {"commas"}),
         ('{"a": ["b"]\n"c": 2}', {"a": ["b"], "c": 2}, {"commas"}),
+        ('{"a": "b" "c": "d"}', {"a": "b", "c": "d"}, {"commas"}),
+        ("{'a': 'b'\n'c': 'd'}", {"a": "b", "c": "d"}, {"commas", "quotes"}),
         ('{"a": 1,, "c": 2}', {"a": 1, "c": 2}, {"commas"}),
         ('{"a": "b",, "c": ["d",, "e"],,}', {"a": "b", "c": ["d", "e"]}, {"commas"}),
         ("[{} {}, [] []]", [{}, {}, [], []], {"commas"}),
@@ -106,7 +108,8 @@ def test_a_mistake_is_repaired_and_named(text: str, value: Any, repairs: set[str
         *(
             "[[[[[[1]]]]]]",
             '["a": "b"]',
-            '{"a": "b" "c": "d"}',
+            '{"a": "say "no" "c": "d"}',
+            '{"a": "b" "c d": "e"}',
             "[01]",
             "[nope]",
             "[NaN]",
@@ -135,8 +138,8 @@ def test_what_is_not_sure_is_not_repaired(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"a": "b" "c": 1}', 'a comma is missing before "c"'),
-        ("{'a': 'b'\n'c': 'd'}", "a comma is missing before 'c'"),
+        ('{"a": "b" "c d": 1}', 'a comma is missing before "c d"'),
+        ("{'a': 'b'\n'c,': 'd'}", "a comma is missing before 'c,'"),
         ('["a", 1 "c"]', "a comma is missing before character 9"),
         ('{"a": "b', "a string is not closed"),
         ('{"a" 1}', 'a colon or a comma is missing after "a"'),

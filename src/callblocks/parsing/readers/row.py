@@ -45,7 +45,12 @@ __all__ = (
 _STRAY = r"[^{}\[\]<]{1,40}"
 _STRAY_VALUE = r"[^{}\[\]<,]{1,40}"
 _GAP = "[ \\t\\r\\n]{0,20}"
-_IN_ARRAY = Markers(Shape((_STRAY, r"(?=[{\]])")))
+# A list where a call should stand. It holds no call: an object in it would be one.
+_STRAY_LIST = (r"\[", r"[^{}\[\]<]{0,40}", r"\]")
+_IN_ARRAY = Markers(
+    Shape((_STRAY, r"(?=[{\]])")), Shape((*_STRAY_LIST, r"[^{}\[\]<]{0,20}", r"(?=[{\]])"))
+)
+_NESTED = Markers(Shape((r"\[", _GAP, r"(?=\{)")))
 
 
 @dataclass(frozen=True)
@@ -112,21 +117,19 @@ class CallRow:
         """The markers that may follow the row."""
         return Markers(*self.trailing)
 
-    def strays(self, *, in_array: bool) -> Markers:
-        """Return markers for stray text between two calls; the next call confirms it."""
-        if not self.sure or not (in_array or self.is_closed):
-            return Markers()
-        return _IN_ARRAY if in_array else self._between
+    @cached_property
+    def strays(self) -> Markers:
+        """Markers for stray text between two calls outside of an array; the next call confirms it."""
+        between = Shape((_STRAY, r"\{", _GAP, '"'))
+        return Markers(between) if self.sure and self.is_closed else Markers()
 
     @cached_property
     def first_strays(self) -> Markers:
-        """Return markers for a plain value and a comma before the first object of an array."""
+        """Return markers for what is no call before the first object of an array, with its comma."""
+        values = ((_STRAY_VALUE,), _STRAY_LIST, ())
+        rows = [*((*one, _GAP, ",") for one in values), ("//", r"[^\n]{0,100}", "\n")]
         is_certain = self.sure or self.tools_suffice
-        return Markers(Shape((_STRAY_VALUE, ",", _GAP, r"(?=\{)"))) if is_certain else Markers()
-
-    @cached_property
-    def _between(self) -> Markers:
-        return Markers(Shape((_STRAY, r"\{", _GAP, '"')))
+        return Markers(*(Shape((*one, _GAP, r"(?=\{)")) for one in rows if is_certain))
 
     @cached_property
     def stray_ends(self) -> Markers:
@@ -488,6 +491,8 @@ class RowReader:
     """A reader of the row at the current offset."""
 
     _in_array = False
+    _nested = False
+    _confirmed = False
     _ended = True
     _telling: Telling | None = None
 
@@ -512,6 +517,11 @@ class RowReader:
         """True if a call of the row was emitted."""
         return self._telling is not None and self._telling.any
 
+    @property
+    def _is_row(self) -> bool:
+        """True if the markers, or a call in this array, make all that follows its elements."""
+        return self.row.sure or (self._in_array and self._has_told)
+
     def read(self, char: str = "") -> Reading[Refused | None]:
         """Emit the calls of the row, or refuse it; `char` is the next character, if known."""
         char = char or (yield from self.block.peek())
@@ -521,11 +531,16 @@ class RowReader:
             char = yield from self._skip_element((yield from self.block.peek()))
             if char != "{" and not self.row.is_closed:
                 return self.block.refuse(expected="`{`")
+        return (yield from self._objects(char))
+
+    def _objects(self, char: str) -> Reading[Refused | None]:
+        """Emit the calls from the object at the current offset on, or refuse the row."""
         more = True
         while more:
             call = self._object()
             if char != "{" or not (yield from call.read()):
                 return (yield from self._break_off(call))
+            self._confirmed = self._confirmed or call.started or call.meant
             more = False
             if call.is_closed:
                 if self._close_usual(call):
@@ -538,14 +553,22 @@ class RowReader:
         return self._stop()
 
     def _skip_element(self, char: str) -> Reading[str]:
-        """Consume a plain value before the first object of an array; return the next character.
+        """Consume what is no call before the first object of an array; return the next character.
 
         It is stray text, and costs no object behind it. A row that a marker closes is read as a
-        whole instead (`_break_off`).
+        whole instead (`_break_off`). A second bracket begins a list in the list, with all calls.
         """
-        if char in ("{", "]", "") or self.row.is_closed or self.block.stage.strict:
+        block = self.block
+        if char in ("{", "]", "") or block.stage.strict:
             return char
-        text = yield from self.block.match(self.row.first_strays)
+        if self.row.sure and (yield from block.stands(_NESTED)):
+            block.step()
+            self._nested = True
+            self._repairs.append("repaired-list")
+            return (yield from block.peek())
+        if self.row.is_closed:
+            return char
+        text = yield from block.match(self.row.first_strays)
         if not text:
             return char
         self._note_stray(text)
@@ -595,7 +618,7 @@ class RowReader:
         if commas:
             self._repairs.append("repaired-commas")
         if self._in_array:
-            self._close_array(char)
+            yield from self._close_array(char)
             char = ""
         yield from self._close(char)
         return False
@@ -626,7 +649,8 @@ class RowReader:
             self._end, commas = block.offset, commas + 1
             char = yield from block.peek()
         if char not in ("{", "}", "]", "<", "") and not block.stage.strict:
-            stray = yield from block.match(self.row.strays(in_array=self._in_array))
+            is_element = self._in_array and (self._is_row or self._confirmed)
+            stray = yield from block.match(_IN_ARRAY if is_element else self.row.strays)
             if stray:
                 text = stray.partition("{")[0]
                 block.give_back(block.offset - len(stray) + len(text))
@@ -636,13 +660,19 @@ class RowReader:
         return char, commas
 
     def _note_stray(self, text: str) -> None:
+        if text.startswith(("//", ",")):
+            code = "repaired-commas" if text.startswith(",") else "repaired-comments"
+            return self._repairs.append(code)
         self._repairs.append("stray-text")
         self.telling.details["stray-text"] = f"{text.strip()!r:.80} stands between calls"
 
-    def _close_array(self, char: str) -> None:
+    def _close_array(self, char: str) -> Reading[None]:
         if char == "]":
             self.block.step()
             self._end = self.block.offset
+            if self._nested and (yield from self.block.peek()) == "]":
+                self.block.step()
+                self._end = self.block.offset
         else:
             self._repairs.append("repaired-closing")
             self._ended = bool(char)
@@ -732,9 +762,9 @@ class RowReader:
         return is_input and known
 
     def _bad(self, code: str, detail: str, started: bool) -> bool:
-        if started or self.row.sure:
+        if started or self._is_row:
             self.telling.bad(code, detail, end=self._end)
-        return started or self.row.sure
+        return started or self._is_row
 
     def _break_off(self, call: CallObject) -> Reading[Refused | None]:
         """Read the rest of a row with broken JSON, or that the text cuts off, with repairs."""
@@ -742,7 +772,7 @@ class RowReader:
         # `mends`) or if it names a declared tool, and only if all its elements turn out to be
         # calls: repairing any JSON in prose would invent calls. `certain` also holds once a call
         # was started, since its events cannot be revoked.
-        certain = call.started or call.meant or self.row.sure
+        certain = call.started or call.meant or self._is_row
         is_tool = call.name in self.block.stage.tools and not call.is_answer
         if not (certain or is_tool or self.row.natural or self.row.mends):
             return self._leave(call)
@@ -758,7 +788,7 @@ class RowReader:
             found.append(last)
         if not certain and not all(map(self._is_mended_call, found)):
             return self._leave(call)
-        started = call.started
+        started, more = call.started, False
         for one in found:
             # An open string was emitted up to the next quote, which may lie in the next object, so
             # `said` can be beyond the end of this one.
@@ -770,14 +800,22 @@ class RowReader:
                     self._end = self.block.offset
                 self.telling.bad("json", one.reason, end=self._end)
             else:
-                codes = (*self.row.repairs, *one.repairs)
-                self._repairs = [code for code in codes if code not in self.row.natural]
+                self._repairs = [*self.row.repairs, *one.repairs]
                 if one is last:
-                    self._ended = ended or "repaired-closing" not in one.repairs
+                    self._ended = is_whole = ended or "repaired-closing" not in one.repairs
                     self.block.give_back(self._end)
-                    yield from self._close()
+                    if self._in_array or self.row.sure:
+                        yield from self._close()
+                    else:
+                        # The brackets of one object ended the search, and others may follow it.
+                        more = yield from self._tail()
+                        self._ended = self._ended and is_whole
+                        self._repairs += one.repairs
+                self._repairs = [code for code in self._repairs if code not in self.row.natural]
                 self._say_mended(one, call.start, started)
             started = False
+        if more:
+            return (yield from self._objects("{"))
         return self._stop()
 
     def _seek_end(self, call: CallObject) -> Reading[bool]:
@@ -812,6 +850,8 @@ class RowReader:
         parts = resolve(self.row.keys, one.value, one.start, one.places)
         if parts is None:
             return self.telling.bad("call", "it has no name", end=self._end)
+        if not (self.row.sure or started or self._is_call(parts)):
+            return self.telling.bad("call", "it calls no tool", end=self._end)
         if started and parts.name != self.block.written_name:
             return self.telling.bad("call", "it has two names", end=self._end)
         if not (self._ended or parts.place):

@@ -359,7 +359,7 @@ ARG_RULES = (
     "Write text as it is, without quotes. Write numbers, booleans, lists and objects as JSON.",
     "A call without arguments has no `<arg_key>`. Close every tag.",
 )
-_ARG_KEY = re.compile(r"<arg_key[^<>]*>\s*(.*?)\s*</arg_key", re.DOTALL)
+_ARG_KEY = re.compile(r"<arg_key[^<>]*>\s*([^<]*?)\s*<")
 _NAME = re.compile(rf"<(?:tool_call|user)[^<>]*>\s*({NAME})")
 
 
@@ -380,6 +380,13 @@ def untagged(suffix: str = "") -> Shape:
     """Return the key of a value without an opening tag; text must follow it."""
     key = (*suffixed("<arg_key", suffix), "[^<]{1,200}", *suffixed("</arg_key", suffix))
     return Shape((*key, BLANKS, "(?=[^<\\s])"))
+
+
+def unclosed_keys(suffix: str = "") -> tuple[Shape, ...]:
+    """Return the tags before a value if the key's closing tag is missing, or is that of a value."""
+    key, value = (*suffixed("<arg_key", suffix), "[^<]{1,200}"), suffixed("<arg_value", suffix)
+    wrong = suffixed("</arg_value", suffix)
+    return Shape((*key, *value)), Shape((*key, *wrong, BLANKS, *value))
 
 
 def suffixed(tag: str, suffix: str = "") -> tuple[str, ...]:
@@ -416,7 +423,11 @@ def pair_tags(*others: str) -> XmlTags:
                 *(literal(one.replace("<", "</")) for one in others),
             ],
         ),
-        argument=Tag(ARGUMENT, argument(), others=[Shape((*key, *argument().atoms)), untagged()]),
+        argument=Tag(
+            ARGUMENT,
+            argument(),
+            others=[Shape((*key, *argument().atoms)), untagged(), *unclosed_keys()],
+        ),
         argument_end=closing("</arg_value>", others=[misspelt("</arg_v")], covered=True),
     )
 
@@ -428,7 +439,12 @@ def wrapped_tags(call: Tag) -> XmlTags:
         wrapper_end=Tag("</tool_calls>", *_spellings("</tool_calls")),
         call=call,
         call_end=Tag("</tool_call>", *_spellings("</tool_call")),
-        argument=Tag(ARGUMENT, argument(), argument(SUFFIX), others=[untagged(), untagged(SUFFIX)]),
+        argument=Tag(
+            ARGUMENT,
+            argument(),
+            argument(SUFFIX),
+            others=[untagged(), untagged(SUFFIX), *unclosed_keys(), *unclosed_keys(SUFFIX)],
+        ),
         argument_end=Tag("</arg_value>", *_spellings("</arg_value"), others=[misspelt("</arg_v")]),
     )
 
@@ -452,7 +468,7 @@ class ArgKeyValue(JsonValues):
         )
         return Bodies(
             self.call_openings,
-            ("</tool_call>",),
+            tuple(one.replace("<", "</") for one in self.call_openings),
             section=section,
             section_end=section_end,
             notation="tags",

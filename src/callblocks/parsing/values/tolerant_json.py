@@ -11,8 +11,8 @@ The rule is never to invent a value; where a fault has two readings, the text is
                            that it is complete, the number is whole and the brackets are closed
     duplicate key          the last value counts, as in `json.loads`
     missing comma          `}{` and `][` can only be two elements, and a quoted key with a colon
-                           only the next member. Behind a string it is unrepairable: the quote may
-                           belong to the text
+                           only the next member. Behind a string such a key must be a word, and no
+                           other quote stand in the string: else the quote may belong to the text
     comment                skipped. One whose line never ends could hide a member, so inside of
                            brackets it is unrepairable
 
@@ -81,6 +81,10 @@ _NO_COMMA = re.compile(rf"([\"']){_BLANKS}(\1[^\"'\\]{{1,60}}\1){_BLANKS}:")
 # A string, and another value right behind it. It must hold no bracket or sign: else the match runs
 # from one string into the next.
 _NO_SIGN = re.compile(rf"([\"'][^\"'\\\n{{}}\[\],:]{{1,60}}[\"']){_BLANKS}[\"'\[{{\-0-9tfnTFN]")
+# The next key, a word, and its colon right behind a value of an object that lacks its comma.
+_NEXT_KEY = re.compile(
+    rf"{_BLANKS}([\"'])[A-Za-z_][\w.-]{{0,60}}\1{_BLANKS}:{_BLANKS}[\"'\[{{\-0-9tfnTFN]"
+)
 # A comma before a quote, or after it.
 _BEFORE, _AFTER = re.compile(r",[ \t\r\n]{0,10}\Z"), re.compile(r"[ \t\r\n]{0,10},")
 
@@ -112,6 +116,8 @@ def read_string(text: str, at: int, place: str) -> RepairedString | None:
         elif special[0] == quote and follows.match(text, at):
             is_one = place != "[" or not _is_two(text, bare)
             return RepairedString("".join(parts), at, tuple(repairs)) if is_one else None
+        elif special[0] == quote and place == "{" and not bare and _NEXT_KEY.match(text, at):
+            return RepairedString("".join(parts), at, tuple(repairs))
         elif special[0] == quote and (place == "key" or _NEXT_MEMBER.match(text, at)):
             return None
         else:
