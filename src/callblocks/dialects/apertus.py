@@ -5,9 +5,23 @@
 
 from __future__ import annotations
 
-from callblocks.parsing import JsonCalls, Keys
+from callblocks.parsing import Block, Bodies, JsonCalls, Keys, Markers, Reading, Refused, Shape
 
 __all__ = ("Apertus",)
+
+_GAP = "[ \\t\\r\\n]{0,20}"
+_COLON = ('"', _GAP, ":", _GAP)
+# The beginning of a call as others write it: the value of its first key is no input.
+_OTHERS = Markers(
+    *(
+        Shape((r"\[?", _GAP, r"\{", _GAP, '"', *key, *_COLON, *value))
+        for keys, value in (
+            (("name", "tool_name", "tool", "id", "type"), ('"',)),
+            (("function", "tool_call", "function_call"), (r"\{", _GAP, '"', *"name", '"')),
+        )
+        for key in keys
+    )
+)
 
 
 class Apertus(JsonCalls):
@@ -27,3 +41,15 @@ class Apertus(JsonCalls):
     frame = ("[", ", ", "]")
     together = True
     reasoning = (("<|inner_prefix|>", "<|inner_suffix|>"),)
+
+    @property
+    def bodies_between(self) -> Bodies:
+        # Objects with a name and arguments are another notation than its own.
+        return Bodies(self.opening, self.closing, notation="braces")
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        if not block.stage.strict:
+            yield from block.peek()
+            if (yield from block.stands(_OTHERS)):
+                return block.refuse(expected="an object whose only key is a tool's name")
+        return (yield from super().read(block))

@@ -163,6 +163,8 @@ class CallRow:
 _UNREAD = object()
 # The character that ends arguments, by the one that begins them.
 _CLOSING = {"{": "}", '"': '"'}
+# The keys under which models write a name, beside those of the dialect.
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 # A short string without escapes, as most keys and ids are: one match instead of a scan.
 _PLAIN = Markers(Shape(('"', r'[^"\\\x00-\x1f]{0,64}', '"')))
 
@@ -176,11 +178,13 @@ class CallObject:
     `is_answer`: a key shows that it is data, or describes a tool. `is_closed`: the marker that
     closes the row was consumed, too, for `end` matched.
 
+    `name_key`: the key of the name, if it is none of the dialect's.
+
     Of a duplicate key the last value counts, which is a repair. A second name that differs from the
     emitted one sets `renamed`: the call is then bad, because an event cannot be revoked.
     """
 
-    name = ""
+    name = name_key = ""
     id: str | None = None
     input: Span | None = None
     written = ""
@@ -311,12 +315,36 @@ class CallObject:
         return cast("dict[str, Any]", value) if type(value) is dict else None
 
     def _keyed(self) -> Parts | None:
+        """Return the parts of an object without a name under its key, if they are certain."""
+        others = extra_of(self._others)
+        if not self.keyed or self.block.stage.strict:
+            return None
+        return self._named_otherwise(others) or self._named_by_key(others)
+
+    def _named_otherwise(self, others: dict[str, Any]) -> Parts | None:
+        """Return the parts of a call with its name under another key: `{"tool": "ls", …}`.
+
+        The name must be that of a declared tool, or arguments must stand beside it.
+        """
+        keys = [key for key in _NAME_KEYS if isinstance(others.get(key), str)]
+        name = others[keys[0]] if len(keys) == 1 else ""
+        if not name or not (name in self.block.stage.tools or (self.sure and self.input)):
+            return None
+        self.repairs["repaired-name"] = None
+        self.name_key = keys[0]
+        value = self._value_read
+        if value is _UNREAD:
+            value = self._read(self.written) if self.input else None
+        extra = {key: one for key, one in others.items() if key != keys[0]}
+        return Parts(name, self.id, value, self.input, extra)
+
+    def _named_by_key(self, others: dict[str, Any]) -> Parts | None:
         """Return the parts of an object whose only key is a declared tool: `{"ls": {"path": "."}}`.
 
         The value must be arguments of that tool.
         """
-        stage, others = self.block.stage, extra_of(self._others)
-        if not self.keyed or stage.strict or len(others) != 1:
+        stage = self.block.stage
+        if len(others) != 1:
             return None
         ((name, value),) = others.items()
         tool = stage.tools.get(name)
@@ -735,7 +763,8 @@ class RowReader:
         if call.renamed:
             return self._bad("call", "it has two names", call.started)
         if not call.name:
-            self.telling.details["repaired-name"] = "the name stood as the key of the arguments"
+            place = f"under {call.name_key!r}" if call.name_key else "as the key of the arguments"
+            self.telling.details["repaired-name"] = f"the name stood {place}"
         if call.name in call.silent:
             self.telling.nothing(self._end)
             return True
