@@ -17,6 +17,8 @@ from callblocks.parsing.shapes.tag_arguments import ARG_RULES, ArgKeyValue, name
 
 __all__ = ("Glm45",)
 
+_USER = "<user>"
+
 
 class Glm45(ArgKeyValue):
     """`<tool_call>NAME`, then pairs of keys and values, a line each."""
@@ -28,7 +30,8 @@ class Glm45(ArgKeyValue):
     rules = ("A call is a `<tool_call>`; the tool's name stands right after the tag.", *ARG_RULES)
     reasoning = (("<think>", "</think>"),)
     calls_end_reasoning = True
-    tags = pair_tags()
+    # Models of the family confuse the token of a user's turn with that of a call.
+    tags = pair_tags(_USER)
     form = XmlForm(
         head=("<tool_call>", "\n"),
         end="</tool_call>",
@@ -39,4 +42,4 @@ class Glm45(ArgKeyValue):
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         # The character behind the name distinguishes the two forms of the family: a line end here,
         # `<` in `glm47`. Alone, either is read.
-        return super().openers(setting) if setting.alone else named_call("\\s").shapes
+        return super().openers(setting) if setting.alone else named_call("\\s", _USER).shapes

@@ -13,6 +13,7 @@ from __future__ import annotations
 from html import escape, unescape
 
 from callblocks.parsing.engine.markers import Shape, respelt_atoms
+from callblocks.parsing.readers.foreign_body import Bodies
 from callblocks.parsing.readers.tags import (
     BLANKS,
     TYPES,
@@ -49,11 +50,10 @@ def _framing(kind: tuple[str, ...], text: str) -> Tag:
     return closing(text, others=[spaced])
 
 
-# An element with all arguments as one JSON object.
+# An element with all arguments as one JSON object; outside of a call, with its name, too.
+_ELEMENT = (*_OPEN, _GAP, *literal("json").atoms, "(?:[^<]|<(?![|｜])){0,400}", *_SEP)
 _JSON = (
-    Shape(
-        (*_OPEN, _GAP, *literal("json").atoms, "(?:[^<]|<(?![|｜])){0,400}", *_SEP, BLANKS, "\\{")
-    ),
+    Shape((*_ELEMENT, BLANKS, "\\{")),
     Shape((*_CLOSE, _GAP, *literal("json").atoms, _GAP, *_SEP)),
 )
 
@@ -111,6 +111,14 @@ class KimiK3(Framed, MarkedValues):
         shared=True,
         marks={kind: f'" type="{kind.replace("integer", "number")}' for kind in TYPES},
     )
+
+    @property
+    def bodies_between(self) -> Bodies:
+        tools, ending = self.form.wrapper
+        closing = ("<|close|>json<|sep|>", ending)
+        elements = Shape(_ELEMENT), Shape((*literal(tools).atoms, BLANKS, *_ELEMENT))
+        both = ("".join(closing), "\n".join(closing))
+        return Bodies((tools, *elements), (*closing, *both), notation="tags")
 
     def is_text(self, opening: str) -> bool:
         return attributes(opening).get("type") == "string"

@@ -60,6 +60,8 @@ TURN_ENDS = (
     *("<|eos|>", "<|EOT|>", "<|assistant_end|>", "<|user|>", "<|observation|>"),
     *("<|END_OF_TURN_TOKEN|>", "<end_of_turn>", "<turn|>", "<seed:eos>", "<｜end▁of▁sentence｜>"),
 )
+# Tokens that end a text of other models. HTML has such tags, so they count only behind a call.
+_BEHIND_CALLS = ("</s>", "<eos>")
 
 
 class TurnEnd:
@@ -112,6 +114,9 @@ def read_strays(stage: ParseState, name: str, closers: Markers) -> Reading[None]
 def closers_of(reader: Reader) -> Markers | None:
     """Return a reader's closing markers with blanks before them; None if it has none."""
     tokens: tuple[str, ...] = getattr(reader, "closers", ())
+    own: tuple[str, ...] = getattr(reader, "turn_ends", ())
+    if own:
+        tokens = (*tokens, *(one for one in _BEHIND_CALLS if one not in (*tokens, *own)))
     shapes = (Shape((_BLANKS, *map(re.escape, token))) for token in tokens)
     return Markers(*shapes) if tokens else None
 

@@ -66,7 +66,8 @@ _LEAST_MISSPELT = 4
 _WIDE_BRACKETS = str.maketrans("\uff1c\uff1e", "<>")
 # Markup that hardly anything but a call has: `<|call|>`, `</tool_call>`, `[TOOL_CALLS]`, `🛠️[`.
 _TOKEN = re.compile(
-    r"""<\|[^\s<>|]{1,60}\|?>?|[^\s<>|]{1,60}\|>|</?｜[^<>\n]{1,60}>|[^\s<>｜]{1,60}｜>
+    r"""<\|[^\s<>|]{1,60}\|?>?|<\|[ ]{1,2}[^\s<>|]{1,60}[ ]{0,2}\|>
+    |[^\s<>|]{1,60}\|>|</?｜[^<>\n]{1,60}>|[^\s<>｜]{1,60}｜>
     |</?(?=[\w:.-]{0,60}(?i:tool|func|invoke|param|call|arg_))[\w:.-]{1,60}[^<>\n]{0,200}>?
     |(?<![\w<])\|?\w{0,30}(?:tool|func|invoke|call)\w{0,30}>|\]<\]\w{1,20}\[>\[
     |[A-Z]{3,20}_[A-Z]{2,20}\]|[A-Z]{4,20}\](?=[{\[])|\[/?[A-Z]{2,20}\]
@@ -173,6 +174,8 @@ _WITNESSES = tuple(
         (2, "", r"\{\s{0,9}[\"'}]"),
         (4, "", r"[ \t]{0,9}\r?\n\s{0,9}\{\s{0,9}[\"'{}]"),
         (3, r"(?:^|\n|>|<)[ \t]{0,9}", r"[ \t]{1,3}\{\s{0,9}[\"']\w"),
+        # call:NAME{
+        (1, r"\bcall:[ ]{0,3}", r"[ ]{0,3}\{"),
         # {"name": "NAME" and then no JSON
         (1, _NAME_KEY, r"[\"']\s{0,9}\n(?!\s{0,9}[,}\]])"),
         # <function=NAME>, <invoke name="NAME">, <name>NAME</name>
@@ -507,7 +510,8 @@ def _is_labelled(text: str, span: Span) -> bool:
     """Return whether a label of calls stands beside a code span, which is then no quotation."""
     start, end = span
     before = _LABEL.search(text, max(0, start - 90), start)
-    return before is not None or _INPUT_LABEL.match(text, end) is not None
+    is_behind_token = text.endswith(("|>", "｜>"), 0, start)
+    return before is not None or is_behind_token or _INPUT_LABEL.match(text, end) is not None
 
 
 def _is_whole_line(text: str, span: Span) -> bool:
@@ -630,8 +634,16 @@ class _Scene:
             not self._quotes_lines and not text[: min(start, _NEAR)].strip() and not self._start
         )
         weight += is_first_word and behind.startswith("(")
+        weight += 2 * self._is_all(start, end)
         weight += 2 * (self._has_code_tag and behind.startswith("("))
         return weight + 2 * bool(self._tokens) + (touches and touches + 1)
+
+    def _is_all(self, start: int, end: int) -> bool:
+        """Return whether a text is nothing but `NAME(…)`."""
+        text = self._text
+        if self._start or start > _NEAR or text[:start].strip() or text[end : end + 1] != "(":
+            return False
+        return text.rstrip().endswith(")") and text.count("(") == text.count(")")
 
     def _is_fence_in_line(self, start: int, end: int) -> bool:
         """Return whether a tool's name is the info string of a damaged fence.

@@ -119,13 +119,13 @@ class CallRow:
 
     @cached_property
     def strays(self) -> Markers:
-        """Markers for stray text between two calls outside of an array; the next call confirms it."""
+        """Markers for stray text between two calls; the next call confirms it."""
         between = Shape((_STRAY, r"\{", _GAP, '"'))
         return Markers(between) if self.sure and self.is_closed else Markers()
 
     @cached_property
     def first_strays(self) -> Markers:
-        """Return markers for what is no call before the first object of an array, with its comma."""
+        """Return markers for what is no call before the first object, with its comma."""
         values = ((_STRAY_VALUE,), _STRAY_LIST, ())
         rows = [*((*one, _GAP, ",") for one in values), ("//", r"[^\n]{0,100}", "\n")]
         is_certain = self.sure or self.tools_suffice
@@ -690,7 +690,8 @@ class RowReader:
     def _note_stray(self, text: str) -> None:
         if text.startswith(("//", ",")):
             code = "repaired-commas" if text.startswith(",") else "repaired-comments"
-            return self._repairs.append(code)
+            self._repairs.append(code)
+            return
         self._repairs.append("stray-text")
         self.telling.details["stray-text"] = f"{text.strip()!r:.80} stands between calls"
 

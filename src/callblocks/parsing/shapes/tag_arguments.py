@@ -360,6 +360,7 @@ ARG_RULES = (
     "A call without arguments has no `<arg_key>`. Close every tag.",
 )
 _ARG_KEY = re.compile(r"<arg_key[^<>]*>\s*([^<]*?)\s*<")
+_FIRST = Markers(Shape((BLANKS, *literal("<arg_key").atoms)))
 _NAME = re.compile(rf"<(?:tool_call|user)[^<>]*>\s*({NAME})")
 
 
@@ -473,6 +474,15 @@ class ArgKeyValue(JsonValues):
             section_end=section_end,
             notation="tags",
         )
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        # Transcripts have the tag of a user's turn, too. Where it is none of the dialect, an
+        # argument must follow.
+        is_own = block.opening.startswith("<tool_call")
+        is_read = is_own or (block.stage.alone and len(self.call_openings) > 1)
+        if block.opening[:1] == "<" and not (is_read or (yield from block.stands(_FIRST))):
+            return block.refuse(expected="`<arg_key>`")
+        return (yield from super().read(block))
 
     def name_in(self, opening: str) -> str:
         found = _NAME.match(opening)
