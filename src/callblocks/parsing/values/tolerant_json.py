@@ -85,6 +85,8 @@ _NO_SIGN = re.compile(rf"([\"'][^\"'\\\n{{}}\[\],:]{{1,60}}[\"']){_BLANKS}[\"'\[
 _NEXT_KEY = re.compile(
     rf"{_BLANKS}([\"'])[A-Za-z_][\w.-]{{0,60}}\1{_BLANKS}:{_BLANKS}[\"'\[{{\-0-9tfnTFN]"
 )
+# A string, and a character behind it that can follow no string.
+_LOOSE = re.compile(rf"([\"'][^\"'\\\n{{}}\[\],:]{{1,60}}[\"']){_BLANKS}([^\s,:}}\]\"'/#])")
 # A comma before a quote, or after it.
 _BEFORE, _AFTER = re.compile(r",[ \t\r\n]{0,10}\Z"), re.compile(r"[ \t\r\n]{0,10},")
 
@@ -135,6 +137,8 @@ def why_open(text: str, at: int) -> str:
         return f"a comma is missing before {found[2]}"
     if found := _NO_SIGN.match(text, at):
         return f"a colon or a comma is missing after {found[1]}"
+    if found := _LOOSE.match(text, at):
+        return f"{found[2]!r} cannot stand after {found[1]}"
     return "a string is not closed"
 
 
@@ -239,7 +243,7 @@ class Tolerant:
         if word and word[0] in _PYTHON:
             self.note("repaired-literals")
             return _PYTHON[word[0]], word.end()
-        raise self._unexpected(at)
+        raise self._unexpected(at, "a value")
 
     def _object(self, start: int) -> tuple[dict[str, Any], int]:
         at = self.solid(start + 1)
@@ -311,7 +315,7 @@ class Tolerant:
         if char == bracket:
             return at + 1
         if char and "[{"["]}".index(char)] not in self._open:
-            raise self._unexpected(at)
+            raise self._unexpected(at, f"{bracket!r}")
         self.note("repaired-closing")
         return at
 
@@ -332,7 +336,7 @@ class Tolerant:
             return at, ","
         if char in ('"', "'"):
             raise Unrepairable(f"a comma is missing before character {at + 1}")
-        raise self._unexpected(at)
+        raise self._unexpected(at, "a comma or a closing bracket")
 
     def _lacks_comma(self, end: int, at: int, in_object: bool) -> bool:
         """Return whether a comma is missing here and no other reading is possible."""
@@ -346,7 +350,7 @@ class Tolerant:
         if word := _WORD.match(self.text, at):
             self.note("repaired-quotes")
             return word[0], word.end()
-        raise self._unexpected(at)
+        raise self._unexpected(at, "a key")
 
     def _string(self, at: int, place: str) -> tuple[str, int]:
         found = read_string(self.text, at, place)
@@ -359,10 +363,10 @@ class Tolerant:
     def _expect(self, at: int, char: str) -> int:
         at = self.solid(at)
         if self.text[at : at + 1] != char:
-            raise self._unexpected(at)
+            raise self._unexpected(at, f"{char!r}")
         return self.solid(at + 1)
 
-    def _unexpected(self, at: int) -> Unrepairable:
+    def _unexpected(self, at: int, expected: str) -> Unrepairable:
         if at >= len(self.text):
-            return Unrepairable("the text ends before a value")
-        return Unrepairable(f"{self.text[at]!r} cannot stand at character {at + 1}")
+            return Unrepairable(f"the text ends before {expected}")
+        return Unrepairable(f"{self.text[at]!r} stands at character {at + 1}, not {expected}")
