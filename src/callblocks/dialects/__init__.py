@@ -12,6 +12,7 @@ from callblocks.dialects.table import (
     find_more,
     groups_of,
     members_of,
+    name_families,
     near_names,
     register_dialect,
     registered_dialects,
@@ -31,3 +32,5 @@ __all__ = (
     "register_dialect",
     "registered_dialects",
 )
+
+name_families(FAMILIES)

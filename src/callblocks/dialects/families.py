@@ -32,7 +32,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "hermes": (
         *("hermes", "nous-hermes", "qwen", "qwen3", "qwq", "smollm3", "granite-4", "mimo-vl"),
         *("reka-edge", "reka-flash", "bielik", "k-exaone", "exaone-4", "trinity", "arcee"),
-        *("falcon", "cogito", "tongyi-deepresearch", "nanbeige", "a.x", "midm", "rnj"),
+        *("falcon", "cogito", "tongyi-deepresearch", "nanbeige", "a.x", "midm", "rnj", "rnj-1"),
     ),
     "longcat": ("longcat",),
     "ernie45": ("ernie",),
@@ -45,7 +45,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "internlm2": ("internlm", "intern-s1"),
     "phi4_mini": ("phi-4", "firefunction", "llama-3-firefunction"),
     "llama3_json": ("llama-3", "meta-llama-3", "tulu-3"),
-    "xlam": ("xlam", "llama-xlam"),
+    "xlam": ("xlam", "llama-xlam", "hyperclova", "hyperclovax"),
     "mistral_old": (
         *("mistral", "mistral-small", "mistral-large", "mixtral", "ministral", "codestral"),
         "pixtral",

@@ -29,6 +29,7 @@ __all__ = (
     "find_more",
     "groups_of",
     "members_of",
+    "name_families",
     "near_names",
     "register_dialect",
     "registered_dialects",
@@ -118,7 +119,7 @@ _CLASSES = {
 # Other names of a grammar, used by model families, servers and runners. Case, `-`, `_`, `.` and
 # blanks are ignored, so `GLM-4.5` is `glm45` and needs no line.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
-    "gpt_oss": ("harmony", "openai"),
+    "gpt_oss": ("harmony", "openai", "openai_gptoss"),
     "muse_glimmer": ("muse", "glimmer"),
     "hermes": (
         *("qwen25", "qwen3", "qwen3_thinking", "qwen3_vl_instruct", "qwen3_vl_thinking"),
@@ -215,6 +216,7 @@ _ALSO_READS = {"llama3_json": ("functionary_v31",)}
 
 _registered: dict[str, Dialect] = {}
 _finders: list[Callable[[], object]] = []
+_families: dict[str, str] = {}
 
 
 class _Dialects(Mapping[str, "Dialect"]):
@@ -258,6 +260,11 @@ def registered_dialects() -> tuple[Dialect, ...]:
     return tuple(_registered.values())
 
 
+def name_families(families: Mapping[str, Iterable[str]]) -> None:
+    """Have the names of families of models stand for their dialects, where nothing else does."""
+    _families.update((_plain(one), name) for name, names in families.items() for one in names)
+
+
 def find_more(finder: Callable[[], object]) -> None:
     """Have `finder` register dialects when one is asked for that this table does not have."""
     _finders.append(finder)
@@ -286,12 +293,15 @@ class _Siblings(Iterable["Sibling"]):
 def members_of(name: str) -> tuple[str, ...]:
     """Return the dialects that a name, an alias or a group stands for; raise `KeyError` for none.
 
-    The first one is written. Case, `-`, `_`, `.` and blanks are ignored.
+    The first one is written. The name of a family of models stands for its dialect. Case, `-`, `_`,
+    `.` and blanks are ignored.
     """
     if name in _CLASSES:
         return (name,)
     registered_dialects()
-    return _spellings()[_plain(name)][1]
+    if found := _spellings().get(_plain(name)):
+        return found[1]
+    return (_families[_plain(name)],)
 
 
 def aliases_of(name: str) -> tuple[str, ...]:

@@ -357,6 +357,25 @@ def test_a_model_s_name_suggests_the_dialect_of_its_family() -> None:
         Parser("Qwen/Qwen3-Coder-30B-A3B-Instruct")
 
 
+FAMILY_NAMES = (
+    *("aya", "openhermes", "falcon", "tongyi-deepresearch", "solar", "nanbeige", "hyperclova"),
+    *("hyperclovax", "kanana", "a.x", "midm", "rnj-1", "mistral-small-4", "gemma-3", "kimi"),
+    *("command-a-plus", "Gemma 3"),
+)
+
+
+@pytest.mark.parametrize("name", FAMILY_NAMES)
+def test_the_name_of_a_family_of_models_stands_for_its_dialect(name: str) -> None:
+    assert members_of(name) == (dialect_of(name),)
+    assert Parser(name).close() == []
+
+
+def test_the_name_of_a_model_is_no_dialect() -> None:
+    for name in ("falcon3-7b", "kimi-k9", "qwen3-coder-30b"):
+        with pytest.raises(UnknownDialect):
+            Parser(name)
+
+
 def test_a_parser_that_reads_no_calls_is_no_dialect() -> None:
     with pytest.raises(UnknownDialect):
         Parser("passthrough")

@@ -80,7 +80,7 @@ MODELS = {
     "upstage/Solar-Open-100B": "solar_open",
     "Nanbeige/Nanbeige4.1-3B": "hermes",
     "naver-hyperclovax/HyperCLOVAX-SEED-Think-32B": "glm45",
-    "naver-hyperclovax/HyperCLOVAX-SEED-Think-14B": None,
+    "naver-hyperclovax/HyperCLOVAX-SEED-Think-14B": "xlam",
     "kakaocorp/kanana-1.5-8b-instruct-2505": "functionary_v31",
     "kakaocorp/kanana-2-30b-a3b-instruct": "functionary_v31",
     "skt/A.X-4.0-Light": "hermes",
