@@ -521,6 +521,7 @@ class RowReader:
     _in_array = False
     _nested = False
     _confirmed = False
+    _goes_on = False
     _ended = True
     _telling: Telling | None = None
 
@@ -567,7 +568,12 @@ class RowReader:
         while more:
             call = self._object()
             if char != "{" or not (yield from call.read()):
-                return (yield from self._break_off(call))
+                refused = yield from self._break_off(call)
+                more, self._goes_on = self._goes_on, False
+                if not more:
+                    return refused
+                char = "{"
+                continue
             self._confirmed = self._confirmed or call.started or call.meant
             more = False
             if call.is_closed:
@@ -844,9 +850,8 @@ class RowReader:
                 self._repairs = [code for code in self._repairs if code not in self.row.natural]
                 self._say_mended(one, call.start, started)
             started = False
-        if more:
-            return (yield from self._objects("{"))
-        return self._stop()
+        self._goes_on = more
+        return None if more else self._stop()
 
     def _seek_end(self, call: CallObject) -> Reading[bool]:
         """Consume text up to the end of a broken row; return whether it ends before the text.
