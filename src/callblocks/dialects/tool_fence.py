@@ -32,6 +32,7 @@ from callblocks.parsing.engine.fences import END_OF_LINE, FENCE_LINES, read_fenc
 from callblocks.parsing.engine.ids import read_id
 from callblocks.parsing.engine.markers import Shape
 from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.engine.unread import UNREAD
 from callblocks.parsing.grammar.argument_rules import input_lines, scalar_text, text_value
 from callblocks.parsing.grammar.expressions import (
     EMPTY,
@@ -160,6 +161,8 @@ class ToolFence(Dialect):
             return None
         if state is not None and state not in STATES:
             block.problem("unknown-state", f"{brief(state)} is none of {', '.join(STATES)}")
+        if not (info.name or written_name) and (unread := _tool_in(fields, block.stage.tools)):
+            block.problem(UNREAD, f"the fence names no tool, and {unread} stands in its body")
         tool = block.stage.tools.get(call.name)
         for code, detail in (*doubts, *(_unbound(call, tool) if tool else ())):
             block.problem(code, detail)
@@ -225,6 +228,14 @@ class ToolFence(Dialect):
         longest = max(map(len, re.findall(r"`+", body)), default=0)
         run = "`" * max(3, longest + 1)
         return f"{run}{' '.join(info)}\n{body}{run}\n"
+
+
+def _tool_in(fields: Mapping[str, Any], tools: Mapping[str, ToolSpec]) -> str:
+    """Return the tool that a body names as other notations do, as a key or in `function`; or ""."""
+    names = [*fields, *(one for one in fields.values() if isinstance(one, str))]
+    for one in fields.values():
+        names += [cast("dict[str, Any]", one).get("name")] if isinstance(one, dict) else []
+    return next((name for name in names if isinstance(name, str) and name in tools), "")
 
 
 def _call_rule(grammar: Grammar, tool: ToolSpec) -> Ref:
