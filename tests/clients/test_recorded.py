@@ -55,6 +55,21 @@ def test_no_tool_of_a_recorded_request_is_lost_without_a_word(way: Way) -> None:
                 assert inner.get("name", inner.get("type")) in told, path.name
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("agent", TOOLS)
+def test_a_recorded_prompt_goes_on_from_the_one_before(way: Way, agent: str, dialect: str) -> None:
+    name, given = TOOLS[agent]
+    way.upstream.play(name, **given)
+    for number in (1, 2):
+        text = RECORDED[0].with_name(f"{agent}-{number}.json").read_text("utf-8")
+        # Claude Code counts for Anthropic's accounts in the first line of its system prompt.
+        text = text.replace("cc_entrypoint=sdk-cli;", f"cc_entrypoint=sdk-cli; cch=fa69{number};")
+        assert _ask(way.url, json.loads(text), model=dialect).status_code == 200
+    first, second = (body["messages"] for body in way.upstream.bodies)
+    assert second[: len(first)] == first
+    assert len(second) > len(first)
+
+
 def _ask(url: str, request: dict[str, Any], **changes: Any) -> httpx2.Response:
     body = {**request["body"], **changes}
     return httpx2.post(

@@ -38,9 +38,9 @@ from callblocks.gateway.wires.openai_tools import OpenAITools, json_format
 from callblocks.gateway.wires.parts import (
     Fields,
     as_fields,
-    link_results,
     media_of,
     media_of_base64,
+    prepared_messages,
     read_input,
     request_fields,
     text_parts,
@@ -88,7 +88,7 @@ class ChatWire:
         fields = request_fields(body)
         _refuse_choices(fields)
         tools = _tools(fields)
-        messages = link_results(_messages(fields, tools.free_text))
+        messages = prepared_messages(_messages(fields, tools.free_text))
         if not messages:
             raise fields.fault("messages", "expected at least one message")
         stream = fields.object("stream_options")

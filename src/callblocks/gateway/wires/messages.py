@@ -43,9 +43,9 @@ from callblocks.gateway.wires.parts import (
     as_fields,
     choice_of,
     failed_parts,
-    link_results,
     media_of,
     media_of_base64,
+    prepared_messages,
     read_input,
     request_fields,
     text_parts,
@@ -94,7 +94,7 @@ class MessagesWire:
     def read(self, body: Any, headers: Mapping[str, str]) -> GatewayRequest:
         fields = request_fields(body)
         tools, left_out = _tools(fields)
-        messages = link_results(_messages(fields))
+        messages = prepared_messages(_messages(fields))
         if not messages:
             raise fields.fault("messages", "expected at least one message")
         thinking = fields.object("thinking")

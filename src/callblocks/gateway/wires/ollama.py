@@ -35,9 +35,9 @@ from callblocks.gateway.exchange import (
 )
 from callblocks.gateway.wires.parts import (
     Fields,
-    link_results,
     media_of,
     media_of_base64,
+    prepared_messages,
     read_input,
     request_fields,
     text_parts,
@@ -82,7 +82,7 @@ class OllamaWire:
     def read(self, body: Any, headers: Mapping[str, str]) -> GatewayRequest:
         fields = request_fields(body)
         tools = _tools(fields)
-        messages = link_results(_messages(fields))
+        messages = prepared_messages(_messages(fields))
         if not messages:
             raise fields.fault("messages", "expected at least one message")
         options = fields.object("options") or Fields({}, "options")

@@ -47,9 +47,9 @@ __all__ = (
     "failed_parts",
     "free_text_spec",
     "input_text",
-    "link_results",
     "media_of",
     "media_of_base64",
+    "prepared_messages",
     "read_input",
     "request_fields",
     "text_parts",
@@ -342,21 +342,37 @@ def input_text(call: Call, free_text: frozenset[str]) -> str:
     return json.dumps(call.input, ensure_ascii=False, separators=(",", ":"))
 
 
-def link_results(messages: Iterable[Message]) -> tuple[Message, ...]:
+# Claude Code begins its system prompt with a line for Anthropic's accounts. It says nothing to a
+# model, and has another number in each request, so no cache of a prompt would ever hit.
+_ACCOUNT_LINE = re.compile(r"x-anthropic-billing-header:[^\n]*\n?")
+
+
+def prepared_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return messages where a result without a call before it says whose it is.
 
     It stays a result, a text of others: it must not act in the prompt, as words of the user may.
+    System messages lose what changes with each request and is for no model.
     """
     made: list[Message] = []
     calls: set[str] = set()
     for message in messages:
         calls.update(call.id for call in message.calls)
-        if message.role == "tool" and message.call_id not in calls:
+        if message.role == "system":
+            made.append(replace(message, parts=tuple(_for_models(message.parts))))
+        elif message.role == "tool" and message.call_id not in calls:
             note = TextPart(f"Result of the call {message.call_id or 'without an id'}:\n")
             made.append(replace(message, parts=(note, *message.parts)))
         else:
             made.append(message)
     return tuple(made)
+
+
+def _for_models(parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        if not isinstance(part, TextPart) or not (line := _ACCOUNT_LINE.match(part.text)):
+            yield part
+        elif rest := part.text[line.end() :]:
+            yield replace(part, text=rest)
 
 
 # --- Tools ---

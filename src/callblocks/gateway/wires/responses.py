@@ -38,9 +38,9 @@ from callblocks.gateway.wires.openai_tools import OpenAITools, json_format
 from callblocks.gateway.wires.parts import (
     Fields,
     as_fields,
-    link_results,
     media_of,
     media_of_base64,
+    prepared_messages,
     read_input,
     request_fields,
     text_parts,
@@ -190,7 +190,7 @@ class _History:
 
     def messages(self) -> tuple[Message, ...]:
         self._end()
-        return link_results(self._messages)
+        return prepared_messages(self._messages)
 
     def add(self, role: Role, parts: tuple[Part, ...], call_id: str = "") -> None:
         self._end()

@@ -232,6 +232,14 @@ def test_a_result_of_no_call_stays_a_text_of_others_on_every_wire() -> None:
         assert texts(one.messages[0]).endswith(":\nlost")
 
 
+@pytest.mark.parametrize("read", [chat, responses, anthropic, ollama])
+def test_a_line_that_changes_with_each_request_is_for_no_model(read: Any) -> None:
+    line = "x-anthropic-billing-header: cc_version=2.1; cch=fa690;"
+    system = [line, f"{line}\nBe kind.", "Of x-anthropic-billing-header: nothing."]
+    asked = read(*({"role": "system", "content": text} for text in system), USER)
+    assert [texts(one) for one in asked.messages[:-1]] == ["", "Be kind.", system[2]]
+
+
 def test_images_come_as_data_urls_and_addresses() -> None:
     content = [
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
