@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 __all__ = ("FAMILIES", "TAUGHT", "dialect_of", "is_small")
@@ -107,6 +107,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@lru_cache(maxsize=256)
 def dialect_of(model: str) -> str | None:
     """Return the dialect that a model of this name writes, or None if its family is unknown."""
     name = model.rpartition("/")[2]

@@ -381,8 +381,10 @@ class Dialect(ABC):
         """
         known, wanted = specs_by_name(tools), joined(items)
         # A `SpecBook` is passed on as it is: it makes specs lazily, and `known` has only those that
-        # exist already.
-        book = tools if isinstance(tools, SpecBook) else known.values()
+        # exist already. It is asked for last, since `isinstance` with a protocol is slow.
+        book: ToolSpecs = tuple(known.values())
+        if not isinstance(tools, tuple | list) and isinstance(tools, SpecBook):
+            book = tools
         pairs = (*self.reasoning, *reasoning)
         try:
             text = self.compose([self._marked(item, pairs) for item in wanted], known)
