@@ -26,8 +26,9 @@ Why not parse the whole text again for each piece: that is quadratic in the numb
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -48,12 +49,15 @@ from callblocks.parsing.engine.openers import (
 )
 from callblocks.parsing.engine.parse_state import Attempt, Hit, ParseState, Reading
 from callblocks.parsing.engine.quotations import is_quoted
-from callblocks.parsing.engine.unread import UNREAD, ProseLog, find_unread
+from callblocks.parsing.engine.unread import UNREAD, ProseLog, find_unread, is_common
 from callblocks.parsing.fallbacks import Fallback
 from callblocks.parsing.limits import USUAL, Limits
 from callblocks.parsing.readers.foreign_body import FENCE_FORMS
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
+
+# The number of openers that are remembered: a hostile text could have any number.
+_MOST_GLANCED = 500
 
 
 class Engine(ParseState):
@@ -64,6 +68,8 @@ class Engine(ParseState):
 
     __slots__ = (
         "_barred",
+        "_dead",
+        "_glanced",
         "_how",
         "_inside",
         "_loop",
@@ -103,6 +109,9 @@ class Engine(ParseState):
             raise CallerError("in_reasoning needs `reasoning`: no dialect here names its markers")
         self._opened = thinking if in_reasoning else None
         self._barred: dict[Reader, float] = {}
+        # Openers that were refused, and those of them that begin no block in this text.
+        self._glanced: set[str] = {""}
+        self._dead: set[str] = set()
         if self.tools:
             self.prose_log = ProseLog()
         self._loop = self._run()
@@ -140,6 +149,8 @@ class Engine(ParseState):
                 hit = self.parked[0](text)
             except TypeError:
                 raise NotText(piece) from None
+        if hit is not None and hit.lastindex and self.skips:
+            hit = self._skip(text, hit)
         if hit is None:
             self.held, self.fast = "", self.parked
             return self._pass(text) if text else self._check_empty(piece)
@@ -148,6 +159,24 @@ class Engine(ParseState):
         start, self.fast = hit.start(), None
         self.held = text[start:]
         return self._pass(text[:start]) if start else []
+
+    def _skip(self, text: str, hit: Hit | None) -> Hit | None:
+        """Return the first hit that is not one of the openers that begin no block.
+
+        Such an opener is prose, and is logged as `_open` logs it: where calls may be quoted, the
+        log has no use for common openers.
+        """
+        assert self.parked is not None
+        search = cast("Callable[[str, int], Hit | None]", self.parked[0])
+        log = None if self.quotes else self.prose_log
+        while hit is not None and hit.lastindex:
+            opener = text[hit.start() : hit.end()]
+            if opener not in self.skips:
+                break
+            if log is not None:
+                log.refuse(opener, self.said + hit.start())
+            hit = search(text, hit.start() + 1)
+        return hit
 
     def _pass(self, text: str) -> list[Event]:
         """Emit free text for the parked reader."""
@@ -249,8 +278,10 @@ class Engine(ParseState):
         while True:
             openers = self._inside if self.fence else self._outside
             markers = openers.with_crlf if has_cr else openers.markers
+            self.skips = () if self.fence else self._dead
             if (yield from self.stream(markers, Text)) is None:
                 return
+            self.skips = ()
             if not has_cr and scan.text[scan.pos] == "\r":
                 has_cr = True
             else:
@@ -301,14 +332,26 @@ class Engine(ParseState):
             if attempt:
                 attempt.refusal = block.refusal()
             scan.rewind(start, block.taken, fresh, before)
-        if self.prose_log is not None and not quoted:
-            self.prose_log.refuse(longest, start)
+        self._note_refused(longest, start, quoted=quoted)
         # Only one character becomes prose: another opener may begin inside this one, as `[{` does
         # inside `[[{`.
         self.prose(scan.take(scan.pos + 1))
         if unlikely:
             end = self.said
             self.say(Problem("unlikely-name", str(unlikely), (end, end), (start, end)))
+
+    # HTML in prose is full of tags that open calls in some dialects if a tool has that name. The
+    # first of each kind goes through `_open`; the others are prose without waking the loop.
+    def _note_refused(self, opener: str, start: int, *, quoted: bool) -> None:
+        """Log an opener that all readers refused; find out once whether it ever begins a block."""
+        if self.prose_log is not None and not quoted:
+            self.prose_log.refuse(opener, start)
+        if opener in self._glanced or len(self._glanced) >= _MOST_GLANCED:
+            return
+        self._glanced.add(opener)
+        is_told = self.attempts is None and is_common(opener)
+        if is_told and self._outside.declines(opener, self):
+            self._dead.add(opener)
 
     # A dialect may open nothing more (`Block.refuse` with `forever`, or scissors-cat behind its
     # delimiter). Without its openers the search is faster, and a single remaining dialect counts as

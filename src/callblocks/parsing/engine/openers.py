@@ -211,6 +211,21 @@ class Openers:
             self._found[text, fresh, quoted] = found
         return found
 
+    def declines(self, opener: str, stage: ParseState) -> bool:
+        """Return whether this opener begins no block of any reader, whatever text follows it.
+
+        A reader whose openers match hardly anything but prose says so by a method `declines`.
+        """
+        for reader, markers in self.at(opener[:BEGINNING], fresh=False):
+            hit = markers.growing.match(opener)
+            if hit is None:
+                continue
+            declines = getattr(reader, "declines", None)
+            is_all = hit.lastindex is not None and hit.end() == len(opener)
+            if declines is None or not is_all or not declines(opener, stage):
+                return False
+        return True
+
 
 class OpenerSets(NamedTuple):
     """The openers outside of code fences, those inside, and the reader of an opened thought."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
@@ -271,6 +271,7 @@ class ParseState:
         "said",
         "scan",
         "since",
+        "skips",
         "solid",
         "strict",
         "tool_names",
@@ -308,6 +309,8 @@ class ParseState:
         self.parked: tuple[Search, Keep, Speak | None] | None = None
         self.fast: tuple[Search, Keep, Speak | None] | None = None
         self.held = ""
+        # Openers that begin no block in this text; set while prose is read, empty otherwise.
+        self.skips: Collection[str] = ()
         # The last texts that nobody else keeps: at least `SIGHT` characters, because no text but
         # the first is empty. `since` tells where the texts are that passed the parked reader, for
         # the lookbehind: a list, and the number of those before.

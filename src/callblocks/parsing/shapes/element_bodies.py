@@ -16,7 +16,7 @@ from callblocks.core.errors import Unwritable
 from callblocks.core.specs import ToolSpec
 from callblocks.parsing.engine.block import Block
 from callblocks.parsing.engine.markers import Markers, Shape
-from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.engine.parse_state import ParseState, Reading
 from callblocks.parsing.readers.announce import BadBody
 from callblocks.parsing.readers.tags import NOTHING, Tag, XmlForm, XmlTags, closing, literal
 from callblocks.parsing.shapes.elements import Elements, Nesting, grouped, read_elements
@@ -225,6 +225,10 @@ class NamedTags(ElementBodies):
 
     def is_tool(self, name: str, tools: Mapping[str, ToolSpec]) -> bool:
         return name in tools
+
+    def declines(self, opener: str, stage: ParseState) -> bool:
+        """Return whether a tag names no tool: markup is full of such tags."""
+        return not self.is_tool(self.name_in(opener), stage.tools)
 
     def is_key(self, key: str, tool: ToolSpec | None) -> bool:
         return tool is not None and may_have(tool, key)
