@@ -35,7 +35,7 @@ from bench.timing import print_table
 # The processes and the server are those of the tests.
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from callblocks.cluster.database import Database, prepare_cluster
+from callblocks.cluster.cluster_database import Database, prepare_cluster
 from callblocks.cluster.dbos_engine import DbosEngine
 from callblocks.cluster.turn_table import NewTurn, TurnTable
 from callblocks.cluster.turns import ClusterLimits, TurnRequest

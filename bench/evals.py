@@ -27,7 +27,7 @@ from time import perf_counter, process_time
 from bench.timing import print_table
 from callblocks import EndpointSettings, open_model
 from callblocks.evals.report import make_report
-from callblocks.evals.run import Conditions, Evaluation
+from callblocks.evals.runner import Conditions, Evaluation
 from callblocks.evals.task import CLASSES, builtin_tasks
 from callblocks.evals.trials import Setup, read_trials
 

@@ -37,9 +37,9 @@ from callblocks.views.chat.chat import (
 )
 from callblocks.views.chat.chat import GroupedCall as GroupEntry
 from callblocks.views.chat.timeline_chat import Batch, grouped, shown
-from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.tool_parts import VERSIONS, Chunk, Version
+from callblocks.views.ui.ai_sdk.ui_messages import reduced
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "web" / "corpus"

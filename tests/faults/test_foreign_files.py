@@ -28,13 +28,13 @@ from callblocks.parsing.values.yaml_core import load as load_yaml
 from callblocks.timeline.artifacts import validate as wholeness
 from callblocks.toolkits.documents.pdf import picture
 from callblocks.toolkits.documents.runs import formula_mathml
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.local.mail.mail_resource import (
     Damaged,
     header_values,
     payload_of,
     read_mail,
 )
-from callblocks.toolkits.office.local.office import LocalOffice
 from callblocks.toolkits.office.mail_text import html_text, text_of_mail
 from callblocks.toolkits.search.chunks import MOST, Part
 from callblocks.toolkits.search.text_readers import read_csv

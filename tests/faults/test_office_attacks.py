@@ -27,7 +27,7 @@ import pytest
 from callblocks.core.errors import ToolError
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.local import database
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.search.index import PLACE, use_store
 from support.google.calling import Calling, drop_mail
 from support.roots import snapshot
@@ -755,7 +755,7 @@ def test_a_forged_page_token_is_refused_or_the_end(world: World, tool: str) -> N
 WRITER = """
     import sys
     from pathlib import Path
-    from callblocks.toolkits.office.local.office import LocalOffice
+    from callblocks.toolkits.office.local.local_office import LocalOffice
 
     office, tag = LocalOffice(Path(sys.argv[1])), sys.argv[2]
     sheet, document = sys.argv[3:]

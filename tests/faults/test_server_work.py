@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from callblocks.guard.workers.worker import Worker
+from callblocks.guard.workers.worker_process import Worker
 from callblocks.server import service
 from support.chat_server import Running, running_server
 

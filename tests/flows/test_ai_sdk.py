@@ -19,9 +19,9 @@ from callblocks.core.events import (
     TurnEvent,
 )
 from callblocks.views.text.spec_functions import create_stream_chunks, parse_markdown_into_chunks
-from callblocks.views.ui.ai_sdk.messages import PostedAnswer, read_posted, reduced
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.tool_parts import Version
+from callblocks.views.ui.ai_sdk.ui_messages import PostedAnswer, read_posted, reduced
 from support.ai_clients import CLIENTS, AiClient, Told, Turn, chat_app, served
 from support.corpus import cases_of
 from support.model_events import call_opened, model_said

@@ -23,7 +23,7 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.runtime import Runtime
 from callblocks.toolkits.office.backend import Office
-from callblocks.toolkits.office.google.office import GoogleOffice
+from callblocks.toolkits.office.google.google_office import GoogleOffice
 from callblocks.toolkits.office.open_office import (
     EXAMPLES,
     GOOGLE_METHODS,

@@ -18,7 +18,7 @@ import pytest
 from dateutil.rrule import rrulestr
 
 from callblocks.guard.files.root import Root
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from support.google.calling import Calling
 from support.sample_offices import copy_office
 

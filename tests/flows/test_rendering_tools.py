@@ -19,8 +19,8 @@ from callblocks.core.errors import ToolError
 from callblocks.core.events import CallTold
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.files.root import Root
-from callblocks.guard.workers import worker
-from callblocks.guard.workers.worker import Worker
+from callblocks.guard.workers import worker_process as worker
+from callblocks.guard.workers.worker_process import Worker
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.toolkits.documents import write_document as apart

@@ -13,7 +13,7 @@ from callblocks.views.chat.tool_blocks import (
     normalize_legacy,
 )
 from callblocks.views.replay import replayed
-from callblocks.views.ui.ai_sdk.messages import reduced
+from callblocks.views.ui.ai_sdk.ui_messages import reduced
 from support.chat_server import served_host
 from support.followed_turns import Following, events_of, spec_form
 from support.gated_scripts import written_scripts

@@ -12,7 +12,7 @@ import pytest
 
 from callblocks.core.events import TurnEnded, TurnEvent
 from callblocks.session.team_file import Member, TeamSettings, Voice
-from callblocks.views.ui.ai_sdk.messages import reduced
+from callblocks.views.ui.ai_sdk.ui_messages import reduced
 from support.chat_server import chunks, served_host
 from support.command_home import fence
 from support.followed_turns import Followed, Following, spec_form

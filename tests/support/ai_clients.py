@@ -24,9 +24,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from callblocks.core.events import TurnEvent
-from callblocks.views.ui.ai_sdk.messages import PostedAnswer, read_posted
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.tool_parts import Chunk, Version
+from callblocks.views.ui.ai_sdk.ui_messages import PostedAnswer, read_posted
 
 __all__ = ("CLIENTS", "AiClient", "SilentClient", "Told", "Turn", "chat_app", "served")
 

@@ -1,8 +1,9 @@
 """One unit of a job: read its records, count what they hold, and write them converted.
 
-`run_unit` is all that a process pool or a cluster calls. Job and unit are JSON, so that nothing has
-to be unpickled from elsewhere; the result lies in the output place under the unit's name, the part
-first and its tally last. A unit whose tally is there is done, and doing it again gives equal bytes.
+`run_unit` is all that a process pool or a cluster calls. The job and the unit are JSON, so that
+nothing has to be unpickled from elsewhere; the result lies in the output place under the unit's
+name, the part first and its tally last. A unit whose tally is there is done, and doing it again
+gives equal bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from callblocks.policy.rules import gather
 from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool, Traits
 
-__all__ = ("Job", "ToolNote", "part_name", "run_unit", "tally_name")
+__all__ = ("BulkJob", "ToolNote", "part_name", "run_unit", "tally_name")
 
 # Problems of calls that a strict reader takes as well.
 _NO_REPAIR = frozenset(
@@ -51,7 +52,7 @@ class ToolNote(msgspec.Struct, frozen=True):
     needs_approval: bool = False
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class BulkJob(msgspec.Struct, frozen=True, kw_only=True):
     """What is done with each text. `target` is "" where nothing is written."""
 
     target: str = ""
@@ -89,13 +90,13 @@ def run_unit(job: bytes, unit: bytes, out: str) -> tuple[bytes, str]:
 
 @lru_cache(maxsize=2)
 def _work(job: bytes) -> _Work:
-    return _Work(msgspec.json.decode(job, type=Job))
+    return _Work(msgspec.json.decode(job, type=BulkJob))
 
 
 class _Work:
     """A job, made ready once for each process."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: BulkJob) -> None:
         self._job = job
         self._source: str | list[str] = job.source[0] if len(job.source) == 1 else list(job.source)
         self._specs = tuple(note.spec for note in job.tools)

@@ -27,7 +27,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from dbos import DBOS, DBOSClient, DBOSConfig
 from dbos._serialization import DBOSPortableJSONSerializer
 
-from callblocks.cluster.database import Connection
+from callblocks.cluster.cluster_database import Connection
 from callblocks.cluster.turns import FORMAT, ClusterLimits, Job, Perform
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log.postgres_store import connect, told

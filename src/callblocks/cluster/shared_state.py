@@ -25,7 +25,7 @@ from psycopg.rows import dict_row
 
 from callblocks.approvals.approval import ApprovalsUnavailable
 from callblocks.approvals.book import ApprovalBook, Moment, Records
-from callblocks.cluster.database import Connection, Database, prepare_cluster
+from callblocks.cluster.cluster_database import Connection, Database, prepare_cluster
 from callblocks.cluster.turns import ClusterLimits
 from callblocks.cluster.wakeups import Wakeups, timeline_id
 from callblocks.core.errors import CallerError, TimelineError

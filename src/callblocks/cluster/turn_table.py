@@ -29,7 +29,7 @@ from uuid import UUID
 import msgspec
 import psycopg
 
-from callblocks.cluster.database import Connection, Database
+from callblocks.cluster.cluster_database import Connection, Database
 from callblocks.cluster.turns import FORMAT, ClusterLimits, Job, TurnRequest
 from callblocks.core.errors import TimelineError, TurnRunning
 from callblocks.timeline.log.log import genesis

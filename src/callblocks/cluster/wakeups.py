@@ -30,7 +30,7 @@ import msgspec
 import psycopg
 from psycopg import sql
 
-from callblocks.cluster.database import Connection
+from callblocks.cluster.cluster_database import Connection
 from callblocks.cluster.turn_table import Claimed, Standing, TurnTable
 from callblocks.core.errors import TimelineError
 from callblocks.core.events import CallAnswered, CallAsked, TurnBegan, TurnEnded, TurnEvent

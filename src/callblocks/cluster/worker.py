@@ -34,7 +34,7 @@ from uuid import uuid4
 import msgspec
 
 from callblocks.approvals.question import BookAsker
-from callblocks.cluster.database import Connection, Database, prepare_cluster
+from callblocks.cluster.cluster_database import Connection, Database, prepare_cluster
 from callblocks.cluster.shared_state import SharedJournal, SharedParts
 from callblocks.cluster.turn_table import Claimed, TurnTable
 from callblocks.cluster.turns import FORMAT, ClusterLimits, Job, TurnEngine

@@ -2,7 +2,7 @@
 
 A task is a prompt, tools and a check that a program does (task.py); those that come with callblocks
 are data in `tasks/`. A setup is a dialect, with a grammar or without, or native calls. Each task is
-run in each setup as a turn of a session, with a timeline of its own (run.py). The trials become
+run in each setup as a turn of a session, with a timeline of its own (runner.py). The trials become
 shares with confidence intervals, and a report that says which setups cannot be told apart
 (report.py). formats.py reads the tasks of others.
 

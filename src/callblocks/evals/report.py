@@ -20,7 +20,7 @@ from urllib.parse import quote
 import msgspec
 
 from callblocks.core.errors import CallerError
-from callblocks.evals.trials import GRAMMAR, SILENT, Header, Trial
+from callblocks.evals.trials import GRAMMAR, SILENT, RunHeader, Trial
 from callblocks.views.report_sections import (
     Cell,
     Folded,
@@ -141,7 +141,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[Failed, ...]
 
 
-def make_report(header: Header, trials: Sequence[Trial]) -> Report:
+def make_report(header: RunHeader, trials: Sequence[Trial]) -> Report:
     """Return the report of a run's trials."""
     ordered = sorted(trials, key=lambda trial: trial.key)
     setups = [_setup(one.name, header, ordered) for one in header.setups]
@@ -190,7 +190,7 @@ def read_report(path: str | Path) -> Report:
         raise CallerError(f"{path}: this is no report: {error}") from error
 
 
-def _setup(name: str, header: Header, trials: Iterable[Trial]) -> SetupReport:
+def _setup(name: str, header: RunHeader, trials: Iterable[Trial]) -> SetupReport:
     own = [trial for trial in trials if trial.setup == name]
     measured = [trial for trial in own if trial.is_measured]
     kinds = dict.fromkeys(kind for _, kind in header.tasks)
@@ -520,7 +520,7 @@ def _changed(left: Mapping[str, Sequence[bool]], right: Mapping[str, Sequence[bo
 # --- JUnit, for the programs that show test results ---
 
 
-def junit(header: Header, trials: Sequence[Trial]) -> bytes:
+def junit(header: RunHeader, trials: Sequence[Trial]) -> bytes:
     """Return the trials as JUnit XML: a suite for each setup, a case for each trial."""
     top = ET.Element("testsuites", name=_xml(f"callblocks eval {header.model}"))
     for setup in header.setups:

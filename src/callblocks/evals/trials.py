@@ -33,7 +33,7 @@ __all__ = (
     "FOLDER_FILE",
     "GRAMMAR",
     "SILENT",
-    "Header",
+    "RunHeader",
     "Setup",
     "State",
     "Trial",
@@ -106,7 +106,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return self.setup, self.task, self.repeat
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of the trials: what was run. `prompts` are the system prompts, by setup."""
 
     version: int = VERSION
@@ -125,13 +125,13 @@ class _Version(msgspec.Struct):
     version: int
 
 
-def read_trials(path: str | Path) -> tuple[Header, list[Trial]]:
+def read_trials(path: str | Path) -> tuple[RunHeader, list[Trial]]:
     """Read the trials of a run, each one once; a last line that was broken off is left out."""
     header, trials, _ = _read(Path(path))
     return header, trials
 
 
-def _read(path: Path) -> tuple[Header, list[Trial], int]:
+def _read(path: Path) -> tuple[RunHeader, list[Trial], int]:
     """Return header, trials, and how many bytes are whole lines."""
     lines = path.read_bytes().splitlines(keepends=True)
     trials: dict[tuple[str, str, int], Trial] = {}
@@ -142,7 +142,7 @@ def _read(path: Path) -> tuple[Header, list[Trial], int]:
                 f"{path} is of another version of callblocks ({version}, and not {VERSION}); "
                 "name another folder, or say --fresh"
             )
-        header = msgspec.json.decode(lines[0], type=Header)
+        header = msgspec.json.decode(lines[0], type=RunHeader)
         size = len(lines[0])
         for number, line in enumerate(lines[1:], 2):
             if not line.endswith(b"\n") and number == len(lines):
@@ -172,7 +172,7 @@ def locked(folder: Path) -> Generator[None]:
 class TrialFile:
     """The trials of a folder, held open to append. What an earlier run left is in `known`."""
 
-    def __init__(self, folder: Path, header: Header, *, fresh: bool) -> None:
+    def __init__(self, folder: Path, header: RunHeader, *, fresh: bool) -> None:
         path = folder / FOLDER_FILE
         self.known: dict[tuple[str, str, int], Trial] = {}
         if fresh or not path.exists():
@@ -182,13 +182,13 @@ class TrialFile:
         self._file = path.open("ab")
         self._prompts = _Prompts(folder / "prompts.jsonl", fresh=fresh)
 
-    def _begin(self, path: Path, header: Header) -> None:
+    def _begin(self, path: Path, header: RunHeader) -> None:
         # A name of its own first: a process that is killed here leaves no half a header.
         new = path.with_name(f".{path.name}.{os.getpid()}.new")
         new.write_bytes(msgspec.json.encode(header) + b"\n")
         new.replace(path)
 
-    def _go_on(self, path: Path, header: Header) -> None:
+    def _go_on(self, path: Path, header: RunHeader) -> None:
         found, trials, size = _read(path)
         if found.digest != header.digest:
             raise CallerError(

@@ -3,7 +3,7 @@
     default = "coder"                       # for names that no model has ("gpt-5")
 
     [models.coder]
-    address = "ollama:qwen3-coder"          # the fields of callblocks.models.config
+    address = "ollama:qwen3-coder"          # the fields of callblocks.models.model_config
     dialect = "qwen3_coder"
     aliases = ["gpt-5", "claude-sonnet-4-5"]
     retries = 2                             # those of gateway.upstreams.ModelSettings
@@ -38,7 +38,7 @@ from callblocks.core.text import brief
 from callblocks.core.toml_text import parse_toml
 from callblocks.gateway.firewall import Rewrite
 from callblocks.gateway.upstreams import ModelSettings
-from callblocks.models.config import (
+from callblocks.models.model_config import (
     Config,
     ModelEntry,
     check_keys,

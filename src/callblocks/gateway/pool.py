@@ -30,8 +30,8 @@ from callblocks.core.text import close_to
 from callblocks.gateway.config import GatewayConfig, GatewayModel
 from callblocks.gateway.exchange import GatewayFault
 from callblocks.gateway.upstreams import Habits, Upstream
-from callblocks.models.config import ModelEntry, Overrides, open_entry
 from callblocks.models.model import Model
+from callblocks.models.model_config import ModelEntry, Overrides, open_entry
 from callblocks.models.open_model import is_endpoint
 
 __all__ = ("Backend", "Connection", "Pool", "Route")

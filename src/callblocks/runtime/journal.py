@@ -29,7 +29,7 @@ import msgspec
 
 from callblocks.core.errors import CallblocksError
 from callblocks.core.outcomes import Outcome
-from callblocks.guard.workers.worker import lives, this_process
+from callblocks.guard.workers.worker_process import lives, this_process
 
 __all__ = ("Intent", "Journal", "JournalEntry", "JournalUnavailable", "State")
 

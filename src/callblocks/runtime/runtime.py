@@ -44,7 +44,7 @@ from callblocks.guard.workers.threads import (
     run_in_thread,
     run_to_end,
 )
-from callblocks.guard.workers.worker import run_isolated
+from callblocks.guard.workers.worker_process import run_isolated
 from callblocks.policy.policy import Policy, path_refusal, redirect_refusal
 from callblocks.policy.rules import ContainedTaint, taint_by
 from callblocks.runtime.gate import Approving, Gate, Resolve, tracking

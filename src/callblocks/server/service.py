@@ -42,7 +42,7 @@ from starlette.responses import Response
 from callblocks.core.blocks import Entry
 from callblocks.core.errors import TimelineError
 from callblocks.guard.workers.threads import Budget, BudgetFull
-from callblocks.guard.workers.worker import Patience, Worker
+from callblocks.guard.workers.worker_process import Patience, Worker
 from callblocks.models.model import Model
 from callblocks.server.chats.chats import Chats, TurnsHere
 from callblocks.server.chats.known_chats import (

@@ -33,8 +33,8 @@ from callblocks.core.errors import CallerError, ModelError, UnknownDialect
 from callblocks.core.text import brief
 from callblocks.core.toml_text import parse_toml
 from callblocks.dialects import dialects
-from callblocks.models.config import NamedModel, open_named
 from callblocks.models.model import Model
+from callblocks.models.model_config import NamedModel, open_named
 from callblocks.parser import AUTO, unknown_dialect
 from callblocks.policy.rules import hint
 from callblocks.tools.registry import Registry

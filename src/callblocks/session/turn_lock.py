@@ -19,7 +19,7 @@ from callblocks.core.blocks import Block, Entry
 from callblocks.core.calls import Call, CheckedCall
 from callblocks.core.errors import TurnRunning
 from callblocks.core.outcomes import Failure, Outcome
-from callblocks.guard.workers.worker import lives, this_process
+from callblocks.guard.workers.worker_process import lives, this_process
 from callblocks.models.model import Usage
 from callblocks.runtime.journal import Journal, JournalUnavailable
 from callblocks.runtime.journal import JournalEntry as Intended

@@ -20,13 +20,13 @@ from callblocks.bulk import execute
 from callblocks.bulk.execute import Done, Progress, run_plan
 from callblocks.bulk.records import make_plan
 from callblocks.bulk.storage import LocalStorage
-from callblocks.bulk.work import Job
+from callblocks.bulk.work import BulkJob
 from callblocks.core.errors import CallerError
 from support.pages import ROOT
 
 CALL = 'Look. <tool_call>\n{"name": "ls", "arguments": {"path": "d%d"}}\n</tool_call>'
 PART = 600
-JOB = msgspec.json.encode(Job(target="tool-fence"))
+JOB = msgspec.json.encode(BulkJob(target="tool-fence"))
 
 
 class Killed(BaseException):
@@ -134,11 +134,11 @@ PROGRAM = """
 import os, signal, sys
 from callblocks.bulk.execute import run_plan
 from callblocks.bulk.records import make_plan
-from callblocks.bulk.work import Job
+from callblocks.bulk.work import BulkJob
 import msgspec
 
 def main():
-    job = msgspec.json.encode(Job(target="tool-fence"))
+    job = msgspec.json.encode(BulkJob(target="tool-fence"))
     plan = make_plan([sys.argv[1]], job, part=600)
     left = 3
     def tell(progress):
@@ -180,7 +180,7 @@ def test_nothing_is_done_twice(corpus: Path, tmp_path: Path) -> None:
 
 def test_a_place_of_another_job_is_refused(corpus: Path, tmp_path: Path) -> None:
     go(corpus, tmp_path / "out")
-    other = msgspec.json.encode(Job(target="hermes"))
+    other = msgspec.json.encode(BulkJob(target="hermes"))
     plan = make_plan([str(corpus)], other, part=PART)
     with pytest.raises(CallerError, match="another job"):
         run_plan(plan, other, str(tmp_path / "out"), writes=True)

@@ -13,7 +13,7 @@ import pytest
 from callblocks.bulk.execute import run_plan
 from callblocks.bulk.records import make_plan
 from callblocks.bulk.storage import RangeFile, open_storage
-from callblocks.bulk.work import Job
+from callblocks.bulk.work import BulkJob
 from callblocks.core.errors import CallerError
 from support.s3_server import s3_bucket
 
@@ -74,7 +74,7 @@ def test_a_job_on_s3_gives_the_bytes_of_a_local_one(tmp_path: Path) -> None:
     table.parent.mkdir()
     (tmp_path / "in" / "a.jsonl").write_bytes(lines)
     pq.write_table(pa.Table.from_pylist(rows), table, row_group_size=9)
-    job = msgspec.json.encode(Job(target="tool-fence"))
+    job = msgspec.json.encode(BulkJob(target="tool-fence"))
     with s3_bucket() as bucket:
         there = open_storage(f"{bucket}in")
         there.write("a.jsonl", lines)

@@ -13,8 +13,8 @@ from click.testing import Result
 from callblocks.approvals.book import ApprovalBook
 from callblocks.core.blocks import text_of
 from callblocks.core.errors import ModelError
-from callblocks.models.config import NamedModel
 from callblocks.models.model import Piece, Request, Thinking
+from callblocks.models.model_config import NamedModel
 from callblocks.timeline.log.open_store import open_store
 from support.chat_models import SayingModel
 from support.command import run

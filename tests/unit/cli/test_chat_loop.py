@@ -15,7 +15,7 @@ from callblocks.cli.chat.chat_setup import ChatSetup
 from callblocks.cli.options.chat_options import ChatOptions
 from callblocks.core.blocks import text_of
 from callblocks.core.errors import CallerError
-from callblocks.models.config import Config, NamedModel, Overrides
+from callblocks.models.model_config import Config, NamedModel, Overrides
 from support.chat_models import SayingModel
 from support.command_home import move_in
 

@@ -14,7 +14,7 @@ from callblocks.cli.chat.chat_loop import ChatLoop
 from callblocks.cli.chat.chat_screen import ChatScreen
 from callblocks.cli.chat.chat_setup import ChatSetup
 from callblocks.cli.options.chat_options import ChatOptions
-from callblocks.models.config import NamedModel
+from callblocks.models.model_config import NamedModel
 from callblocks.session.team_file import TeamSettings, read_team
 from callblocks.timeline.log.open_store import open_store
 from support.chat_models import SayingModel

@@ -264,7 +264,7 @@ def test_without_its_packages_google_says_what_to_install(
 
 
 def test_show_reads_an_account_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    from callblocks.toolkits.office.google.office import GoogleOffice
+    from callblocks.toolkits.office.google.google_office import GoogleOffice
     from support.google.sample import seed
 
     with Server() as server:
@@ -272,7 +272,7 @@ def test_show_reads_an_account_the_same_way(monkeypatch: pytest.MonkeyPatch) -> 
         seed(office, server.state)
         add_calendar(server.state, "empty", "Empty")
         monkeypatch.setattr(
-            "callblocks.toolkits.office.google.office.GoogleOffice", lambda _: office
+            "callblocks.toolkits.office.google.google_office.GoogleOffice", lambda _: office
         )
         monkeypatch.setattr(auth, "load", lambda file: None)
         told = _said("show", "--office", "google")

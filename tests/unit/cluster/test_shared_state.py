@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.approvals.approval import ApprovalsUnavailable, BadApproval, HiddenCall
-from callblocks.cluster.database import Database, prepare_cluster
+from callblocks.cluster.cluster_database import Database, prepare_cluster
 from callblocks.cluster.shared_state import (
     SharedBook,
     SharedJournal,

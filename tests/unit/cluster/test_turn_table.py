@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from callblocks.cluster.database import Database, prepare_cluster
+from callblocks.cluster.cluster_database import Database, prepare_cluster
 from callblocks.cluster.turn_table import (
     Claimed,
     NewTurn,

@@ -13,7 +13,7 @@ from callblocks import Timeline
 from callblocks.cli.commands.eval import set_values
 from callblocks.cli.exits import Fault
 from callblocks.core.blocks import Block
-from callblocks.models.config import open_named, read_config
+from callblocks.models.model_config import open_named, read_config
 from support.command import run
 
 OPTIONS = ("-d", "hermes", "-d", "tool-fence", "--grammar", "no", "--class", "none", "--limit", "2")

@@ -14,7 +14,7 @@ from callblocks.core.blocks import Block
 from callblocks.core.errors import CallerError
 from callblocks.core.specs import ToolSpec
 from callblocks.evals.formats import read_bfcl, read_inspect, tasks_of_timeline, write_tasks
-from callblocks.evals.run import Evaluation
+from callblocks.evals.runner import Evaluation
 from callblocks.evals.task import Made, builtin_tasks, fault_of, read_tasks
 from callblocks.evals.trials import Setup
 from callblocks.timeline.timeline import TIMELINES

@@ -30,11 +30,11 @@ from callblocks.evals.report import (
     report_sections,
     winner,
 )
-from callblocks.evals.run import Conditions, Evaluation
+from callblocks.evals.runner import Conditions, Evaluation
 from callblocks.evals.task import Check, Expected, Made, Task, builtin_tasks
 from callblocks.evals.trials import (
     SILENT,
-    Header,
+    RunHeader,
     Setup,
     State,
     Trial,
@@ -526,7 +526,7 @@ def _trial(setup: str, task: str, state: State, **more: Any) -> Trial:
 
 def _reported(trials: Sequence[Trial]) -> Report:
     names = tuple(dict.fromkeys(trial.setup for trial in trials))
-    header = Header(
+    header = RunHeader(
         digest="",
         model="m",
         setups=tuple(Setup(dialect=name) for name in names),

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import CallerError, ModelError
-from callblocks.models.config import (
+from callblocks.models.model import context_of
+from callblocks.models.model_config import (
     LARGEST,
     Config,
     ModelEntry,
@@ -22,7 +23,6 @@ from callblocks.models.config import (
     parse_config,
     read_config,
 )
-from callblocks.models.model import context_of
 from callblocks.models.open_model import MODEL_FORMS
 from support.model_replies import reply_of
 from support.model_server import ModelServer

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import CallerError, ModelError
-from callblocks.models.config import Overrides, open_named
 from callblocks.models.model import CALL_MODES, CallMode
+from callblocks.models.model_config import Overrides, open_named
 from callblocks.models.open_model import MODEL_FORMS, is_form, locate, open_model
 from callblocks.models.openai.endpoint import EndpointSettings
 from callblocks.models.openai.endpoints import ChatEndpoint, CompletionEndpoint

@@ -14,7 +14,7 @@ import pytest
 
 from callblocks.core.outcomes import Outcome
 from callblocks.guard.workers import isolated_program as child
-from callblocks.guard.workers import worker as isolating
+from callblocks.guard.workers import worker_process as isolating
 from callblocks.runtime.judgement import Turn
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.declare import tool

@@ -10,7 +10,7 @@ import pytest
 
 from callblocks.core.errors import CallblocksError
 from callblocks.core.outcomes import Failure, Outcome
-from callblocks.guard.workers import worker as processes
+from callblocks.guard.workers import worker_process as processes
 from callblocks.runtime import journal as journals
 from callblocks.runtime.journal import Intent, Journal, JournalUnavailable
 from support.roots import open_files

@@ -23,7 +23,7 @@ from callblocks.parsing.dialect import Dialect
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.session.model_choice import Attachment, Choice
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.react_tools import react_tools
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

@@ -10,7 +10,7 @@ import pytest
 from callblocks.core.errors import TimelineError, UnknownDialect
 from callblocks.session import host as host_module
 from callblocks.session.team_file import Member
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.open_office import OFFICE_TOOLS
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry

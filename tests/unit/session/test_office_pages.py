@@ -11,7 +11,7 @@ from callblocks.core.calls import Call
 from callblocks.core.events import CallEnded
 from callblocks.guard.files.root import Root
 from callblocks.models.model import Request
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.tools.mail_tools import gmail_tools
 from callblocks.tools.registry import Registry
 from support.sample_offices import copy_office

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.core.errors import CallerError, ModelError
-from callblocks.models.config import NamedModel
+from callblocks.models.model_config import NamedModel
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.team_file import LARGEST, parse_team, read_team
 from support.scripted_sessions import Replies

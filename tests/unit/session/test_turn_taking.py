@@ -12,7 +12,7 @@ import pytest
 from callblocks.core.calls import Call
 from callblocks.core.errors import TurnRunning
 from callblocks.core.outcomes import Outcome
-from callblocks.guard.workers.worker import this_process
+from callblocks.guard.workers.worker_process import this_process
 from callblocks.models.model import Usage
 from callblocks.runtime.journal import Intent, Journal
 from callblocks.session.event_gate import ANSWERED, INTERRUPTED

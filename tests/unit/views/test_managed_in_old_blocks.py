@@ -22,7 +22,7 @@ from callblocks.views.markdown import timeline_markdown
 from callblocks.views.model_view.view import render
 from callblocks.views.replay import replayed
 from callblocks.views.terminal.terminal import chat_rows
-from callblocks.views.ui.ai_sdk.messages import ui_messages
+from callblocks.views.ui.ai_sdk.ui_messages import ui_messages
 
 STAMP = Stamp("turn_1", "c1", "ask", "2030-01-31T12:00:00Z")
 INNER = {"causes": [{"code": "far", "message": "no", "managed": True}], "managed": False}

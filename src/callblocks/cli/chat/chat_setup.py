@@ -38,8 +38,8 @@ from callblocks.cli.options.tool_setup import (
     open_mcp,
 )
 from callblocks.core.errors import CallerError, ModelError, UnknownDialect
-from callblocks.models.config import Config, NamedModel, open_named, read_config
 from callblocks.models.model import Model
+from callblocks.models.model_config import Config, NamedModel, open_named, read_config
 from callblocks.models.scripted import ScriptedModel
 from callblocks.protocols.mcp.servers import servers_path
 from callblocks.session.host import Host, HostSettings, OpenParts, open_parts
@@ -177,7 +177,7 @@ def session_settings(options: ModelOptions, first: Offered) -> SessionSettings:
 
 
 def _has_office(workspace: str) -> bool:
-    from callblocks.toolkits.office.local.office import is_office
+    from callblocks.toolkits.office.local.local_office import is_office
     from callblocks.toolkits.office.open_office import FOLDER
 
     return is_office(Path(workspace, FOLDER))

@@ -24,7 +24,7 @@ from callblocks.views.report_sections import Section, report_page, section_rows
 
 if TYPE_CHECKING:
     from callblocks.bulk.execute import Done, Progress
-    from callblocks.bulk.work import Job, ToolNote
+    from callblocks.bulk.work import BulkJob, ToolNote
 
 __all__ = ("BulkOptions", "audit", "bulk_options", "convert_corpus", "stats")
 
@@ -127,7 +127,7 @@ def audit(
     folder or an s3:// address: it gets audit.json and audit.html, and what a run that was killed
     has done, so that the next one goes on from there.
     """
-    from callblocks.bulk.report import audit_sections
+    from callblocks.bulk.corpus_report import audit_sections
 
     notes = _notes(tools, with_ours=policy is not None)
     job = _job(dialect, model_hint, reasoning, notes, options, policy=policy)
@@ -172,7 +172,7 @@ def stats(
     gets: the calls that are repaired, those in another dialect, the texts that had to be written
     again, and the tokens of these. IN and OUT are as for `audit`.
     """
-    from callblocks.bulk.report import stats_sections
+    from callblocks.bulk.corpus_report import stats_sections
     from callblocks.bulk.tally import saved
 
     job = _job(dialect, model_hint, reasoning, _notes(tools), options)
@@ -193,7 +193,7 @@ def convert_corpus(
     options: BulkOptions,
 ) -> None:
     """Write the files of a corpus in another dialect, into the last of the paths."""
-    from callblocks.bulk.report import convert_sections
+    from callblocks.bulk.corpus_report import convert_sections
 
     notes = _notes(tools)
     job = _job((source,), model, reasoning, notes, options, target=target, keep=keep)
@@ -213,9 +213,9 @@ def _job(
     policy: str | None = None,
     target: str = "",
     keep: bool = False,
-) -> Job:
+) -> BulkJob:
     from callblocks.bulk.records import check_field
-    from callblocks.bulk.work import Job
+    from callblocks.bulk.work import BulkJob
     from callblocks.core.errors import BadPolicy
     from callblocks.policy.policy import read_policy
 
@@ -227,7 +227,7 @@ def _job(
             raise Fault(str(error)) from error
         with open(policy, encoding="utf-8") as file:
             rules = file.read()
-    return Job(
+    return BulkJob(
         target=target,
         source=(source,) if isinstance(source, str) else tuple(source),
         model=model,
@@ -252,7 +252,7 @@ def _notes(tools: Tools, *, with_ours: bool = False) -> tuple[ToolNote, ...]:
     return tuple(ToolNote(tool.spec, tool.traits, tool.needs_approval) for tool in known)
 
 
-def _run(paths: tuple[str, ...], job: Job, options: BulkOptions, *, writes: bool) -> Done:
+def _run(paths: tuple[str, ...], job: BulkJob, options: BulkOptions, *, writes: bool) -> Done:
     import msgspec
 
     from callblocks.bulk.execute import default_jobs, run_plan
@@ -294,7 +294,7 @@ def _report(
     """Print a report, and leave it in the output place; exit with 1 where a part has failed."""
     import msgspec
 
-    from callblocks.bulk.report import as_json
+    from callblocks.bulk.corpus_report import as_json
     from callblocks.bulk.storage import open_storage
 
     out = open_storage(paths[-1])

@@ -129,7 +129,7 @@ def _tools(place: DemoPlace) -> Generator[Registry]:
 
 def _host(place: DemoPlace, tools: Registry, others: tuple[str, ...]) -> Host:
     from callblocks.cli.chat.chat_setup import OFFICE_SCRIPTS, suited_dialect
-    from callblocks.models.config import open_named, read_config
+    from callblocks.models.model_config import open_named, read_config
     from callblocks.models.scripted import ScriptedModel
     from callblocks.session.host import Host, HostSettings
     from callblocks.session.model_choice import Offered

@@ -203,7 +203,7 @@ def _tasks(options: Mapping[str, Any]) -> list[Task]:
 
 async def _evaluate(tasks: list[Task], options: Mapping[str, Any]) -> None:
     from callblocks.evals.report import make_report, winner
-    from callblocks.evals.run import Conditions, Evaluation
+    from callblocks.evals.runner import Conditions, Evaluation
     from callblocks.evals.trials import read_trials
 
     opener = _Opener(options["spec"])
@@ -306,7 +306,7 @@ class _Opener:
     """Opens the model for text or for native calls, as the config file says."""
 
     def __init__(self, spec: str) -> None:
-        from callblocks.models.config import read_config
+        from callblocks.models.model_config import read_config
         from callblocks.models.open_model import is_endpoint
 
         self.spec, self.config = spec, read_config()
@@ -319,7 +319,7 @@ class _Opener:
         return self.open("native" if setup.native else "text")
 
     def open(self, mode: str) -> Model:
-        from callblocks.models.config import NO_OVERRIDES, Overrides, open_named
+        from callblocks.models.model_config import NO_OVERRIDES, Overrides, open_named
 
         overrides = Overrides(mode=mode) if self.is_endpoint else NO_OVERRIDES  # pyright: ignore[reportArgumentType] one of two
         return open_named(self.spec, self.config, overrides).model
@@ -327,7 +327,7 @@ class _Opener:
 
 async def _setups(opener: _Opener, options: Mapping[str, Any]) -> list[Setup]:
     from callblocks.dialects import dialect_of
-    from callblocks.evals.run import can_constrain
+    from callblocks.evals.runner import can_constrain
     from callblocks.evals.trials import Setup
     from callblocks.session.model_choice import is_taught
 
@@ -355,7 +355,7 @@ async def _setups(opener: _Opener, options: Mapping[str, Any]) -> list[Setup]:
 
 def _named_setup(name: str) -> Setup:
     """Return the setup of a name, as reports have it."""
-    from callblocks.evals.run import can_constrain
+    from callblocks.evals.runner import can_constrain
     from callblocks.evals.trials import Setup
     from callblocks.models.model import NATIVE
     from callblocks.session.model_choice import check_dialect
@@ -406,7 +406,7 @@ def _slug(spec: str) -> str:
 
 def _write_config(opener: _Opener, best: SetupReport | None, setups: Sequence[Setup]) -> None:
     """Set `dialect` or `mode` of the model in the config file; all else in it stays as it is."""
-    from callblocks.models.config import config_path, parse_config
+    from callblocks.models.model_config import config_path, parse_config
 
     if best is None:
         raise Fault("nothing was measured, so nothing is written")

@@ -17,7 +17,7 @@ from callblocks.cli.terminal.paint import Paper
 from callblocks.views.rows import Bit, Row, visible_line, wrap
 
 if TYPE_CHECKING:
-    from callblocks.models.config import Config
+    from callblocks.models.model_config import Config
     from callblocks.session.session import Trial
 
 __all__ = ("command",)
@@ -71,7 +71,7 @@ def list_models(spec: tuple[str, ...], as_json: bool) -> None:
     SPEC is a name of the config file, or any form of --model: ollama, llama.cpp,
     http://127.0.0.1:8080/v1. A server that does not answer is no failure.
     """
-    from callblocks.models.config import read_config
+    from callblocks.models.model_config import read_config
 
     config = read_config()
     names = spec or tuple(config.models)
@@ -131,7 +131,7 @@ async def _ask_all(config: Config, names: Sequence[str]) -> list[Listed]:
 async def _ask(config: Config, name: str) -> Listed:
     """A model with what its server has; one whose key is missing is not asked."""
     from callblocks.core.errors import CallerError, ModelError
-    from callblocks.models.config import ModelEntry
+    from callblocks.models.model_config import ModelEntry
     from callblocks.models.open_model import (
         is_endpoint,
         is_form,
@@ -198,7 +198,7 @@ def _state(one: Listed) -> list[Bit]:
 
 
 def _none_rows(config: Config, width: int) -> list[Row]:
-    from callblocks.models.config import config_path
+    from callblocks.models.model_config import config_path
     from callblocks.models.open_model import MODEL_FORMS
 
     path = config.path or config_path() or "a file, and name it in CALLBLOCKS_CONFIG"

@@ -110,7 +110,7 @@ class _Source:
 
     def __init__(self, models: tuple[str, ...], path: Path | None) -> None:
         from callblocks.gateway.config import gateway_path
-        from callblocks.models.config import config_path
+        from callblocks.models.model_config import config_path
 
         self._models = models
         self._path = path.absolute() if path else None
@@ -271,7 +271,7 @@ async def _ask(entry: object) -> tuple[str, bool]:
 
     from callblocks.core.errors import CallerError, ModelError
     from callblocks.core.text import close_to, listed
-    from callblocks.models.config import ModelEntry, open_entry
+    from callblocks.models.model_config import ModelEntry, open_entry
     from callblocks.models.open_model import is_endpoint, locate
     from callblocks.models.openai.http_client import list_models
 

@@ -26,7 +26,7 @@ from callblocks.cli.options.tool_setup import (
 from callblocks.models.model import CALL_MODES, CallMode
 
 if TYPE_CHECKING:
-    from callblocks.models.config import Overrides
+    from callblocks.models.model_config import Overrides
 
 __all__ = (
     "MODEL_SPEC",
@@ -164,7 +164,7 @@ def _key(name: str) -> str:
 
 def overrides_of(options: ModelOptions) -> Overrides:
     """Return the settings of a model that the options override."""
-    from callblocks.models.config import Overrides
+    from callblocks.models.model_config import Overrides
 
     return Overrides(
         mode=options["mode"],
@@ -179,7 +179,7 @@ def overrides_of(options: ModelOptions) -> Overrides:
 def model_words() -> list[str]:
     """The names of the config file, and how each form begins."""
     from callblocks.core.errors import CallerError
-    from callblocks.models.config import NO_CONFIG, read_config
+    from callblocks.models.model_config import NO_CONFIG, read_config
     from callblocks.models.open_model import MODEL_FORMS
 
     try:

@@ -15,7 +15,7 @@ import msgspec
 
 from callblocks.core.errors import ToolError
 from callblocks.core.json_values import to_json_value
-from callblocks.guard.workers.worker import WorkerAnswer
+from callblocks.guard.workers.worker_process import WorkerAnswer
 from callblocks.tools.check import faults_text
 from callblocks.tools.tool import Tool
 

@@ -52,7 +52,7 @@ from callblocks.protocols.mcp.definitions import (
     visible,
 )
 from callblocks.protocols.mcp.servers import ServerEntry
-from callblocks.protocols.mcp.tool_call import Elicited, Progress, tool_of
+from callblocks.protocols.mcp.tool_call import CallProgress, Elicited, tool_of
 from callblocks.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class ServerLink:
         self._pins.pin_one(self.entry.name, definition)
 
     async def call(
-        self, name: str, values: Mapping[str, Any], progress: Progress, asked: Elicited
+        self, name: str, values: Mapping[str, Any], progress: CallProgress, asked: Elicited
     ) -> Any:
         """Return the SDK's result of a call; raise `ToolError` for everything else."""
         return await self._thread.run(self._call(name, values, progress, asked))
@@ -205,7 +205,7 @@ class ServerLink:
     # --- In the loop of the connections ---
 
     async def _call(
-        self, name: str, values: Mapping[str, Any], progress: Progress, asked: Elicited
+        self, name: str, values: Mapping[str, Any], progress: CallProgress, asked: Elicited
     ) -> Any:
         client = await self._opened()
         _ASKED.set(asked)

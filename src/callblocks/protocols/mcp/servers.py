@@ -141,7 +141,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 def servers_path() -> Path:
     """Return the path of the person's own file: `mcp.toml` beside the config file."""
-    from callblocks.models.config import config_path
+    from callblocks.models.model_config import config_path
 
     path = config_path()
     if path is None:

@@ -93,7 +93,7 @@ async def _call(
         server.accept(now)
 
     asked = Elicited(context, home)
-    told = Progress(context, home)
+    told = CallProgress(context, home)
     result = await server.call(definition.name, values, told, asked)
     if asked.unanswered and result.is_error:
         raise ToolError("tool_error", f"{entry.name} asked for what nobody gave: {asked.words}")
@@ -127,7 +127,7 @@ async def _ask_again(
         raise ToolError("approval_mismatch", f"{name} did not run: {words}")
 
 
-class Progress:
+class CallProgress:
     """Shows what a server says of its progress, so much and no more."""
 
     def __init__(self, context: Context, home: asyncio.AbstractEventLoop) -> None:

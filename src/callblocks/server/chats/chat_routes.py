@@ -33,7 +33,7 @@ from callblocks.session.event_gate import TurnLog
 from callblocks.session.model_choice import Attachment, Choice
 from callblocks.timeline.branches import Branch, Branches
 from callblocks.timeline.log.log import check_name
-from callblocks.views.ui.ai_sdk.messages import (
+from callblocks.views.ui.ai_sdk.ui_messages import (
     PostedAnswer,
     read_posted,
     turn_of_message,

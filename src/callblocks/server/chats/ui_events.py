@@ -24,8 +24,8 @@ from callblocks.server.http.request import read_query
 from callblocks.server.service import Service, service_of
 from callblocks.server.settings import SDK_VERSIONS, SdkClient, SdkVersion
 from callblocks.session.event_gate import Logged, TurnLog
-from callblocks.views.ui.ai_sdk.messages import reply_id
 from callblocks.views.ui.ai_sdk.stream import UiStream
+from callblocks.views.ui.ai_sdk.ui_messages import reply_id
 
 __all__ = (
     "VERSION_HEADER",

@@ -23,7 +23,7 @@ from callblocks.core.paths import (
 )
 from callblocks.core.text import brief
 from callblocks.guard.files.root import Root
-from callblocks.guard.workers.worker import Patience, Worker
+from callblocks.guard.workers.worker_process import Patience, Worker
 from callblocks.timeline.artifacts.validate import check_written
 from callblocks.timeline.recall.lookup import Shows
 from callblocks.timeline.recorder import Recorder

@@ -122,7 +122,7 @@ def local_office(root: Root) -> Office:
     """Return the office in a workspace."""
 
     def opened() -> Office:
-        from callblocks.toolkits.office.local.office import LocalOffice
+        from callblocks.toolkits.office.local.local_office import LocalOffice
 
         return LocalOffice(Path(root.folder) / FOLDER, root.origins)
 
@@ -131,7 +131,7 @@ def local_office(root: Root) -> Office:
 
 def has_office(root: Root) -> bool:
     """Tell if a workspace has an office, and not only the index of a search."""
-    from callblocks.toolkits.office.local.office import is_office
+    from callblocks.toolkits.office.local.local_office import is_office
 
     return is_office(root.folder / FOLDER)
 
@@ -142,7 +142,7 @@ def google_office(token: Path | None = None) -> Office:
 
     def opened() -> Office:
         from callblocks.toolkits.office.google.auth import load
-        from callblocks.toolkits.office.google.office import GoogleOffice
+        from callblocks.toolkits.office.google.google_office import GoogleOffice
 
         return GoogleOffice(load(token))
 

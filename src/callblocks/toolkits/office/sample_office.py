@@ -30,7 +30,7 @@ from callblocks.toolkits.office.local.drive.drive_row import (
     Known,
 )
 from callblocks.toolkits.office.local.drive.drive_scan import stamped
-from callblocks.toolkits.office.local.office import INDEX, LocalOffice, is_office
+from callblocks.toolkits.office.local.local_office import INDEX, LocalOffice, is_office
 from callblocks.toolkits.office.local.sheet_file import SheetTables, enter_cells, make_sheet_file
 from callblocks.toolkits.office.local.tasks import TaskFile
 

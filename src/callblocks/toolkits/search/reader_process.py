@@ -24,7 +24,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from callblocks.core.errors import ToolError
-from callblocks.guard.workers.worker import Patience, Worker
+from callblocks.guard.workers.worker_process import Patience, Worker
 from callblocks.toolkits.search.chunks import Kind, Part
 from callblocks.tools.tool import Context
 

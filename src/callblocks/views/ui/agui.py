@@ -63,7 +63,7 @@ from callblocks.core.json_values import plain, whole
 from callblocks.core.outcomes import Outcome
 from callblocks.core.text import brief
 from callblocks.timeline.timeline import TIMELINE_CODES
-from callblocks.views.ui.ai_sdk.messages import PostedAnswer, PostedFile
+from callblocks.views.ui.ai_sdk.ui_messages import PostedAnswer, PostedFile
 
 __all__ = (
     "PROTOCOL",

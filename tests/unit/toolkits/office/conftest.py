@@ -9,7 +9,7 @@ import pytest
 
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.backend import Office
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from support.google.calling import Calling, drop_mail
 from support.google.server import Server
 from support.google.state import State
@@ -39,7 +39,7 @@ def google_state(google_server: Server) -> State:
 @pytest.fixture
 def google_office(google_server: Server) -> Iterator[Office]:
     """The office on the played Google Workspace."""
-    from callblocks.toolkits.office.google.office import GoogleOffice
+    from callblocks.toolkits.office.google.google_office import GoogleOffice
 
     office = GoogleOffice(google_server.credentials(), google_server.base, sleep=lambda _: None)
     yield office

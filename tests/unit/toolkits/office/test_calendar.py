@@ -10,7 +10,7 @@ import pytest
 
 from callblocks.core.errors import ToolError
 from callblocks.toolkits.office.backend import Office
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.tools.calendar_tools import calendar_tools
 from callblocks.tools.tool import Context
 from support.google.calendar import add_calendar

@@ -13,7 +13,7 @@ from callblocks.guard.files.root import Root
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.toolkits.office.backend import Office
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from support.google.calling import Calling
 from support.mails import mail
 from support.tool_runtime import run_one

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.guard.files.root import Root
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.local.sheet_file import XLSX
 from callblocks.tools.tool import Context
 from support.google.calling import Calling

@@ -19,7 +19,7 @@ from callblocks.core.errors import ToolError
 from callblocks.guard.files.root import Root
 from callblocks.toolkits.file_tools import file_tools
 from callblocks.toolkits.office.backend import EXPORTS, FOLDER, SPREADSHEET
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.tools.cells import cell_name, quote_sheet
 from support.google.calling import Calling
 from support.sample_offices import copy_office

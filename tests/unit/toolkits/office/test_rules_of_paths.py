@@ -18,7 +18,7 @@ from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
 from callblocks.runtime.gate import Approving
 from callblocks.runtime.runtime import Runtime
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.open_office import LateOffice
 from callblocks.toolkits.office.tools.id_suggestions import new_path, reaching
 from callblocks.toolkits.standard import standard_tools

@@ -12,7 +12,7 @@ import icalendar
 import pytest
 
 from callblocks.core.errors import CallerError
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.sample_office import (
     ZONE,
     calendars,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callblocks.core.errors import CallerError
-from callblocks.views.ui.ai_sdk.messages import Posted, PostedAnswer, PostedFile, read_posted
+from callblocks.views.ui.ai_sdk.ui_messages import Posted, PostedAnswer, PostedFile, read_posted
 
 HELLO: dict[str, Any] = {"role": "user", "parts": [{"type": "text", "text": "Hello"}]}
 

@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 
 from callblocks.core.events import CallAnswered, TurnEnded, TurnEvent
-from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.tool_parts import VERSIONS, Chunk, Version
+from callblocks.views.ui.ai_sdk.ui_messages import reduced
 from support.turns import joined, team_turns, turns
 from support.ui_check import UiCheck, check
 

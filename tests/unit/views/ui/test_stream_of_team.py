@@ -18,9 +18,9 @@ from callblocks.core.events import (
     TurnEnded,
     TurnEvent,
 )
-from callblocks.views.ui.ai_sdk.messages import reduced
 from callblocks.views.ui.ai_sdk.stream import UiStream
 from callblocks.views.ui.ai_sdk.tool_parts import Version
+from callblocks.views.ui.ai_sdk.ui_messages import reduced
 from support.model_events import call_written, model_said
 from support.turns import called, ended
 

@@ -6,8 +6,8 @@ import pytest
 
 from callblocks.core.calls import Call
 from callblocks.core.outcomes import Outcome
-from callblocks.views.ui.ai_sdk.messages import prompt_id, reply_id, ui_messages
 from callblocks.views.ui.ai_sdk.tool_parts import VERSIONS, Version
+from callblocks.views.ui.ai_sdk.ui_messages import prompt_id, reply_id, ui_messages
 from support.recorded_sessions import a_session
 from support.sample_timelines import a_talk, called, entries, said
 

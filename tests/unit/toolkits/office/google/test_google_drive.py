@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callblocks.guard.files.root import Root
-from callblocks.toolkits.office.google.office import GoogleOffice
+from callblocks.toolkits.office.google.google_office import GoogleOffice
 from support.google.calling import Calling
 from support.google.server import Server
 

@@ -14,7 +14,7 @@ from callblocks.guard.files.root import Root
 from callblocks.toolkits.office.backend import Json
 from callblocks.toolkits.office.local.drive import drive_folder
 from callblocks.toolkits.office.local.drive.drive import LocalDrive
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from support.google.calling import Calling
 from support.google.checking import value_faults
 from support.google.discovery import find_route

@@ -224,7 +224,7 @@ def test_a_file_that_another_program_holds_is_busy(
 _APPENDING = """
 import sys
 from pathlib import Path
-from callblocks.toolkits.office.local.office import LocalOffice
+from callblocks.toolkits.office.local.local_office import LocalOffice
 sheets = LocalOffice(Path(sys.argv[1])).sheets
 for number in range(15):
     sheets.append(sys.argv[2], "Sheet1", [[f"{sys.argv[3]}{number}", number]], entered="RAW")

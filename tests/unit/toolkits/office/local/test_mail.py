@@ -15,8 +15,8 @@ import pytest
 
 from callblocks.core.errors import ToolError
 from callblocks.guard.files.root import Root
+from callblocks.toolkits.office.local.local_office import LocalOffice
 from callblocks.toolkits.office.local.mail.mail import LocalMail
-from callblocks.toolkits.office.local.office import LocalOffice
 from callblocks.toolkits.office.tools.mail_tools import gmail_tools
 from callblocks.tools.tool import Context
 from support.google.calling import drop_mail

@@ -40,7 +40,7 @@ from callblocks.core.events import (
 from callblocks.core.specs import ToolSpec
 from callblocks.dialects import dialects
 from callblocks.evals.task import Check, Made, Task, check_names, fault_of, faulty_call
-from callblocks.evals.trials import SILENT, Header, Setup, State, Trial, TrialFile, locked
+from callblocks.evals.trials import SILENT, RunHeader, Setup, State, Trial, TrialFile, locked
 from callblocks.models.model import (
     MODEL_CODES,
     NATIVE,
@@ -299,14 +299,14 @@ class Evaluation:
                     yield recorder
                     return
 
-    def _header(self, model: str) -> Header:
+    def _header(self, model: str) -> RunHeader:
         seen = (
             [msgspec.to_builtins(task) for task in self._tasks],
             [setup.name for setup in self._setups],
             [model, self._own.max_tokens, self._own.temperature, self._own.repeats],
         )
         content = msgspec.json.encode(seen, order="deterministic")
-        return Header(
+        return RunHeader(
             digest=hashlib.sha256(content).hexdigest(),
             model=model,
             setups=self._setups,
