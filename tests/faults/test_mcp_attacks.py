@@ -17,7 +17,7 @@ import pytest
 from callblocks.core.errors import CallerError
 from callblocks.core.events import CallTold
 from callblocks.core.outcomes import verdict_of
-from callblocks.protocols.mcp import server_link
+from callblocks.protocols.mcp import launch, server_link
 from callblocks.protocols.mcp.definitions import Definitions
 from callblocks.protocols.mcp.server_link import McpServers
 from callblocks.protocols.mcp.servers import ServerEntry, merge_entries, parse_servers
@@ -98,6 +98,53 @@ def test_a_schema_is_never_fetched(tmp_path: Path) -> None:
     with hostile("evil-names", tmp_path) as server:
         assert server.tools
     assert any("away is left out" in words and "no JSON Schema" in words for words in server.said)
+
+
+def test_a_schema_reads_no_file_and_has_an_end(tmp_path: Path) -> None:
+    with hostile("schemas", tmp_path) as server:
+        names = [tool.name for tool in server.tools]
+    assert names == ["hostile.itself"]
+    assert len(server.said) == 6
+    assert any("branch too often" in words for words in server.said)
+
+
+def test_a_pattern_of_an_input_gives_up(tmp_path: Path) -> None:
+    with hostile("bomb-pattern", tmp_path) as server:
+        began = time.process_time()
+        outcome = server.call("a" * 60 + "!")
+        assert time.process_time() - began < 60  # it would take hours
+    assert outcome.error is not None
+    assert outcome.error.code == "invalid_input"
+
+
+def test_a_name_is_no_place_and_no_look_alike(tmp_path: Path) -> None:
+    with hostile("places", tmp_path) as server:
+        assert [tool.name for tool in server.tools] == ["hostile.a/b"]
+    assert len(server.said) == 11
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [("deep-schema", "its answer cannot be read"), ("no-object", "answered what is no answer")],
+)
+def test_a_listing_that_is_none_leaves_its_server_out_at_once(
+    tmp_path: Path, mode: str, words: str
+) -> None:
+    with hostile(mode, tmp_path) as server:
+        assert server.tools == []
+    assert words in server.said[0]
+
+
+def test_a_listing_that_goes_in_a_circle_ends(tmp_path: Path) -> None:
+    with hostile("circle", tmp_path) as server:
+        assert [tool.name for tool in server.tools] == [f"hostile.t{at}" for at in range(3)]
+
+
+def test_a_crowd_of_tools_is_not_read_to_its_end(tmp_path: Path) -> None:
+    with hostile("crowd", tmp_path) as server:
+        assert len(server.tools) == 512
+        # Of 9,000 on each page, one page is asked for, and 1,024 are looked at.
+        assert server.said[-1].startswith("hostile.t0-1023 is left out")
 
 
 def test_there_are_only_so_many_tools(tmp_path: Path) -> None:
@@ -256,6 +303,58 @@ def test_an_answer_to_another_question_is_none_to_this(tmp_path: Path) -> None:
     assert outcome.error.code == "timeout"
 
 
+@pytest.mark.parametrize("mode", ["early", "double", "odd", "errors", "sampling"])
+def test_what_nobody_asked_for_changes_no_answer(tmp_path: Path, mode: str) -> None:
+    # Answers to later questions, two answers, lines that are no messages, floods on the error
+    # stream, and questions that a server may not ask us.
+    with hostile(mode, tmp_path) as server:
+        outputs = [outcome.output for outcome in server.calls("a", "b")]
+    refused = json.dumps([True] * 5)
+    assert outputs == ([refused] * 2 if mode == "sampling" else ["said a", "said b"])
+
+
+@pytest.mark.parametrize("mode", ["batch", "surrogate"])
+def test_an_answer_that_cannot_be_read_fails_its_call_at_once(tmp_path: Path, mode: str) -> None:
+    with hostile(mode, tmp_path, timeout=600.0) as server:
+        outcome = server.call()
+    assert outcome.error is not None
+    assert "its answer cannot be read" in outcome.error.message
+
+
+@pytest.mark.parametrize("mode", ["half", "closed", "numbers"])
+def test_a_connection_that_goes_dead_is_one_failed_call(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "_GRACE", 0.1)
+    with hostile(mode, tmp_path, timeout=0.5) as server:
+        outcome = server.call()
+    assert outcome.error is not None
+    assert outcome.error.code in ("timeout", "service_unavailable")
+
+
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_nothing_of_a_server_outlives_its_connection(tmp_path: Path, sandbox: bool) -> None:
+    place = tmp_path / "granted"
+    place.mkdir()
+    settings = {"sandbox": sandbox, "write": (str(place),)}
+    before = _programs("children")
+    with hostile("children", tmp_path / "state", **settings) as server:
+        assert server.call(str(place / "child")).ok
+        assert _programs("children") > before
+    assert _programs("children") == before
+
+
+def _programs(mode: str) -> set[str]:
+    """The ids of the programs that run in a mode."""
+    end = f"mcp_program.py\0{mode}\0".encode()
+    found: set[str] = set()
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (place / "cmdline").read_bytes().endswith(end):
+                found.add(place.name)
+    return found
+
+
 def test_a_server_that_lies_about_its_version_is_left_out(tmp_path: Path) -> None:
     with hostile("old", tmp_path) as server:
         assert server.tools == []
@@ -310,6 +409,18 @@ def test_only_so_many_files_of_a_result_are_kept(tmp_path: Path) -> None:
         outcome = server.call()
     assert len(outcome.artifacts) == 32
     assert outcome.notices[0].code == "files_left_out"
+
+
+def test_a_long_failure_is_cut(tmp_path: Path) -> None:
+    with hostile("long", tmp_path) as server:
+        outcome = server.call()
+    assert outcome.error is not None
+    assert len(outcome.error.message) < 5_000
+
+
+def test_structured_data_may_be_nested(tmp_path: Path) -> None:
+    with hostile("nested", tmp_path) as server:
+        assert server.call().output["a"]["items"]
 
 
 def test_a_file_that_is_none_is_one_failed_call(tmp_path: Path) -> None:

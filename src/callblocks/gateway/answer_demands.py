@@ -44,9 +44,12 @@ def answer_fault(text: str, form: JsonFormat) -> AnswerFault:
     if form.schema is None:
         return AnswerFault()
     # It costs 5 MB, and few requests have a schema.
-    from callblocks.tools.schema_check import validator_of
+    from callblocks.tools.schema import count_looks
+    from callblocks.tools.schema_check import EXPLAINED, levels_of, validator_of
 
     try:
+        if count_looks(form.schema, levels_of(value[0])) > EXPLAINED:
+            return AnswerFault("", "it branches too often to be checked")
         error = next(iter(validator_of(form.schema).iter_errors(value[0])), None)
     except (ValueError, TypeError, RecursionError, OverflowError) as problem:
         return AnswerFault("", f"{problem!s:.200}")

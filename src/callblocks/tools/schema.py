@@ -16,10 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias, cast
+from urllib.parse import unquote
 
 __all__ = (
+    "MOST_LOOKS",
     "Schema",
     "branches",
+    "count_looks",
     "field_formats",
     "first_items",
     "formats_of",
@@ -303,9 +306,14 @@ def _pointed(reference: str, root: Schema) -> object:
         return None
     found: object = root
     for part in reference[1:].split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        found = _field(found, key)
+        key = unquote(part).replace("~1", "/").replace("~0", "~")
+        items = _list(found)
+        found = _item(items, key) if items else _field(found, key)
     return found
+
+
+def _item(items: list[Any], key: str) -> object:
+    return items[int(key)] if key.isascii() and key.isdigit() and int(key) < len(items) else None
 
 
 def _field(value: object, key: str) -> object:
@@ -318,3 +326,94 @@ def _values(value: object) -> list[Any]:
 
 def _list(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+# --- How often a schema may look at one value ---
+#
+#     {"$ref": "#/$defs/a0"}     a0: {"anyOf": [a1, a1]}, a1: {"anyOf": [a2, a2]}, …
+#
+# A validator follows each branch anew, so a schema of some lines may cost 2^30 steps, and one that
+# refers to itself twice doubles with each level of the value. The count is an upper bound: branches
+# that exclude each other are added up. It is memoised by schema and level, so that counting stays
+# linear where validating would not be.
+
+MOST_LOOKS = 10_000_000_000
+_ALL_OF = ("not", "if", "then", "else", "propertyNames")
+
+
+def count_looks(root: Schema, levels: int) -> int:
+    """Return how many schemas are tried at most on a value of that many levels, and its parts.
+
+    A part that stands beside others counts as the costliest of them. A reference that leads
+    elsewhere, or a schema nested past Python's limit, counts as too much.
+    """
+    try:
+        return _Looks(root).count(root, levels)
+    except RecursionError:
+        return MOST_LOOKS
+
+
+class _Looks:
+    def __init__(self, root: Schema) -> None:
+        self._root = root
+        self._anchors = {
+            f"#{one[key]}": one
+            for one in _all_within(root)
+            for key in ("$anchor", "$dynamicAnchor")
+            if key in one
+        }
+        self._known: dict[tuple[int, int], int] = {}
+
+    def count(self, schema: object, levels: int) -> int:
+        if not isinstance(schema, dict):
+            return 1
+        place = (id(cast("object", schema)), levels)
+        if place not in self._known:
+            # A schema that refers to itself without a part between them ends there.
+            self._known[place] = 0
+            self._known[place] = min(self._of(cast("Schema", schema), levels), MOST_LOOKS)
+        return self._known[place]
+
+    def _of(self, schema: Schema, levels: int) -> int:
+        here = [one for key in _BRANCH_LISTS for one in _list(schema.get(key))]
+        here += [schema[key] for key in _ALL_OF if key in schema]
+        here += _values(schema.get("dependentSchemas"))
+        total = 1 + sum(self.count(one, levels) for one in here)
+        total += sum(self._of_reference(schema[key], levels) for key in _REFERENCES & schema.keys())
+        return total + (self._of_parts(schema, levels - 1) if levels else 0)
+
+    def _of_reference(self, reference: object, levels: int) -> int:
+        text = str(reference)
+        own = str(self._root.get("$id", "")).rstrip("#")
+        text = text.removeprefix(own) or "#" if own else text
+        target = self._anchors.get(text) or (
+            _pointed(text, self._root) if text.startswith("#/") or text == "#" else None
+        )
+        if target is None:
+            return _METASCHEMA if _DRAFTS in text else MOST_LOOKS
+        return self.count(target, levels)
+
+    def _of_parts(self, schema: Schema, levels: int) -> int:
+        fields = [self.count(one, levels) for one in _values(schema.get("properties"))]
+        others = [schema.get(key) for key in _OTHER_FIELDS]
+        others += _values(schema.get("patternProperties"))
+        first = [self.count(one, levels) for one in first_items(schema)]
+        items = [schema.get(key) for key in _OTHER_ITEMS]
+        return max(
+            max(fields, default=0) + sum(self.count(one, levels) for one in others),
+            max(first, default=0) + sum(self.count(one, levels) for one in items),
+        )
+
+
+_REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
+# A draft of JSON Schema itself, which the validator knows.
+_DRAFTS = "://json-schema.org/"
+_METASCHEMA = 1_000
+
+
+def _all_within(schema: Schema) -> Iterator[Schema]:
+    waiting = [schema]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting.extend(schemas_within(one))

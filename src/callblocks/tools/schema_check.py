@@ -8,7 +8,7 @@ address.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import jsonschema_rs
@@ -20,17 +20,20 @@ from callblocks.core.json_values import to_json_value
 from callblocks.core.outcomes import Failure, Notice, without_managed
 from callblocks.core.redaction import redact, without_secrets
 from callblocks.tools.check import (
+    MAX_DEPTH,
     Place,
     check_input,
     missing,
     must_be,
     unexpected,
 )
-from callblocks.tools.schema import Schema
+from callblocks.tools.schema import Schema, count_looks
 from callblocks.tools.tool import Checked, FieldFault, Tool
 
 __all__ = (
+    "EXPLAINED",
     "SchemaCheck",
+    "levels_of",
     "safe_failure",
     "safe_notice",
     "safe_text",
@@ -42,6 +45,10 @@ __all__ = (
 # Each fault costs microseconds. Of a large input only the first is reported, or a hostile input
 # could cost seconds.
 _SMALL = 20_000
+# How often a schema may be tried on a value, and how often where each failure is to be explained.
+# A hostile one of some lines takes hours; see `count_looks`.
+_LOOKS = 10_000_000
+EXPLAINED = 20_000
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 _CHOICES = 30
 
@@ -58,6 +65,12 @@ class SchemaCheck:
             raise BadSpec(
                 f"tool {tool}: its parameters are no JSON Schema: {words:.300}"
             ) from error
+        # Without references, it is as large as it is written. Where it has some, those without
+        # recursion count the same for every value.
+        refers = "$" in json.dumps(schema, ensure_ascii=False)
+        self._looks = 0 if not refers else count_looks(schema, MAX_DEPTH)
+        if self._looks > _LOOKS and count_looks(schema, 3) > _LOOKS:
+            raise BadSpec(f"tool {tool}: its parameters branch too often to be checked")
 
     def __call__(self, given: dict[str, Any]) -> Checked:
         return check_input(given, self._schema, self._judge)
@@ -65,9 +78,16 @@ class SchemaCheck:
     def _judge(
         self, given: dict[str, Any], text: bytes
     ) -> tuple[dict[str, Any], dict[str, Any]] | Iterator[FieldFault]:
+        looks = self._looks
+        if looks > EXPLAINED:
+            looks = count_looks(self._schema, levels_of(given))
+        if looks > _LOOKS:
+            words = "is nested too deep to be checked: its schema branches at each level"
+            return iter([FieldFault("", words)])
         try:
             if not self._validator.is_valid(given):
-                return self._all_faults(given, text)
+                unclear = iter([FieldFault("", "does not fit the schema of this tool")])
+                return self._all_faults(given, text) if looks <= EXPLAINED else unclear
             # Decoded anew: a function that modifies its values must not change the recorded input.
             return json.loads(text), given
         except (ValueError, TypeError, RecursionError, OverflowError) as error:
@@ -118,6 +138,21 @@ class SchemaCheck:
         wrong = [one for branch in found for one in branch if _is_type(one, place)]
         types = [name for one in wrong for name in cast("Any", one.kind).types]
         yield must_be(place, kinds(types), error.instance)
+
+
+def levels_of(value: object) -> int:
+    """Return how deep a value is nested, as far as an input may be."""
+    level: list[Any] = [value]
+    for depth in range(MAX_DEPTH):
+        held: list[Any] = [one for one in level if isinstance(one, dict | list)]
+        if not held:
+            return depth
+        level = [part for one in held for part in _parts(one)]
+    return MAX_DEPTH
+
+
+def _parts(held: Any) -> Iterable[Any]:
+    return cast("dict[str, Any]", held).values() if isinstance(held, dict) else held
 
 
 def _is_type(error: jsonschema_rs.ValidationError, place: Place) -> bool:

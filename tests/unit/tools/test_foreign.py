@@ -154,6 +154,79 @@ def test_a_schema_that_leads_to_itself_ends(schema: dict[str, Any]) -> None:
     assert Registry([{"name": "any", "parameters": schema}]).tools[0].check({"x": {"x": 1}})
 
 
+def _doubled(levels: int) -> dict[str, Any]:
+    """A schema that its references double with each definition."""
+    chain = {f"d{at}": {"anyOf": [{"$ref": f"#/$defs/d{at + 1}"}] * 2} for at in range(levels)}
+    return {
+        "properties": {"a": {"$ref": "#/$defs/d0"}},
+        "$defs": {**chain, f"d{levels}": {"type": "integer"}},
+    }
+
+
+_ANCHORED = {
+    "properties": {"a": {"$ref": "#tree"}},
+    "$defs": {
+        "tree": {
+            "$anchor": "tree",
+            "properties": {"x": {"anyOf": [{"$ref": "#tree"}, {"$ref": "#tree"}]}},
+            "required": ["y"],
+        }
+    },
+}
+
+
+@pytest.mark.parametrize("levels", [30, 3_000])
+def test_a_schema_that_branches_without_end_is_refused(levels: int) -> None:
+    with pytest.raises(BadSpec, match=r"branch too often|no JSON Schema"):
+        Registry.from_json([{"name": "say", "parameters": _doubled(levels)}])
+
+
+def test_a_reference_that_nobody_follows_is_refused() -> None:
+    inner = {"$id": "http://a.example/b", "type": "integer"}
+    schema = {"properties": {"a": {"$ref": "http://a.example/b"}, "b": inner}}
+    with pytest.raises(BadSpec, match="branch too often"):
+        Registry.from_json([{"name": "say", "parameters": schema}])
+
+
+@pytest.mark.parametrize(
+    ("schema", "depth", "words"),
+    [
+        (_doubled(18), 0, "does not fit the schema of this tool"),
+        (_ANCHORED, 16, "does not fit the schema of this tool"),
+        (_ANCHORED, 60, "a: nested"),
+    ],
+)
+def test_a_value_is_not_tried_on_countless_branches(
+    schema: dict[str, Any], depth: int, words: str
+) -> None:
+    say = Registry.from_json([{"name": "say", "parameters": schema}])["say"]
+    value: Any = "text"
+    for _ in range(depth):
+        value = {"x": value}
+    checked = say.check({"a": value})
+    assert words.removeprefix("a: ") in faults_text(checked.faults)
+
+
+@pytest.mark.parametrize("own", ["", "http://a.example/s"])
+def test_an_ordinary_tree_is_checked_and_explained(own: str) -> None:
+    tree = {
+        "$id": own or "http://a.example/other",
+        "properties": {"node": {"$ref": f"{own}#/$defs/node"}},
+        "$defs": {
+            "node": {
+                "anyOf": [
+                    {"type": "string"},
+                    {"type": "array", "items": {"$ref": "#/$defs/node/anyOf/0"}},
+                    {"type": "object", "additionalProperties": {"$ref": "#/%24defs/node"}},
+                ]
+            }
+        },
+    }
+    say = Registry.from_json([{"name": "say", "parameters": tree}])["say"]
+    assert say.check({"node": {"a": {"b": ["c"]}}}).faults == ()
+    assert "node.a" in faults_text(say.check({"node": {"a": True}}).faults)
+
+
 def test_a_pattern_that_would_take_forever_gives_up() -> None:
     schema = {"properties": {"x": {"type": "string", "pattern": r"^(?=(a+)+$)(a|a)*\1b$"}}}
     made = Registry([{"name": "any", "parameters": schema}]).tools[0]

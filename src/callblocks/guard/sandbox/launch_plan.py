@@ -45,8 +45,9 @@ class Plan(msgspec.Struct, kw_only=True):
 
     `fds` become 3, 4, 5 … in the program. `user` is the user id to switch to, `None` to stay. With
     `announce` the launcher writes `ready` on 3 before it executes the program, which does not get
-    that descriptor. `filter` is the seccomp program that the launcher installs itself, with the
-    Landlock `ruleset` and the rights of each path; a sandbox that installs its own leaves it empty.
+    that descriptor. With `sweep` whatever the program leaves behind is killed when it ends.
+    `filter` is the seccomp program that the launcher installs itself, with the Landlock `ruleset`
+    and the rights of each path; a sandbox that installs its own leaves it empty.
     """
 
     argv: list[str]
@@ -57,6 +58,7 @@ class Plan(msgspec.Struct, kw_only=True):
     user: int | None = None
     fds: list[int] = []
     announce: bool = False
+    sweep: bool = False
     filter: bytes = b""
     ruleset: bytes = b""
     landlock: list[tuple[str, int]] = []

@@ -11,7 +11,7 @@ suffice: its processes tie themselves to their parents one after the other, and 
 dies before that lives on. The guardian is a subreaper, so orphans become its children. When the
 host dies, it kills until there is no child left, and reaps them all. While the host lives, the
 guardian only waits for the program and ends with its status; killing the rest is then the host's
-task.
+task, or with `sweep` the guardian's.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ def _stay_as_guardian(plan: dict[str, Any]) -> None:
     while signal.sigwait(heard) is not signal.SIGTERM:
         status = _reap(program)
         if status is not None:
+            if plan["sweep"]:
+                _end_all(plan["user"])
             code = os.waitstatus_to_exitcode(status)
             os._exit(code if code >= 0 else 128 - code)
     _end_all(plan["user"])

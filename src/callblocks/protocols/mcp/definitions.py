@@ -40,7 +40,7 @@ MAX_TOOLS = 512
 _MAX_DESCRIPTION = 4_000
 _MAX_TEXT = 1_000
 _MAX_SCHEMA = 64_000
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,79}")
+_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_./-]{0,79}")
 _KEY = re.compile(r"[\w$][\w$.:@ -]{0,99}")
 # Words for people in a schema. They are a stranger's prose, and change nothing of what is valid.
 _PROSE = frozenset(("description", "title", "$comment"))

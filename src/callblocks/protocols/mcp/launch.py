@@ -9,13 +9,15 @@ that its entry names. The network is off unless the entry says otherwise; packag
 `npx` and `uvx` cannot work without one.
 
 What comes back is read as hostile: a line of more than 16 MiB, too many lines that are no messages
-and a flood of messages without an answer among them each end the connection.
+and a flood of messages without an answer among them each end the connection. An answer that cannot
+be read (nested too deep, half a character, a batch) fails the request that it names, at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import resource
 import shutil
 import sys
@@ -210,7 +212,9 @@ def _plan(launch: Launch, stack: ExitStack) -> Plan:
 
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: 4096}
     if not launch.bubblewrap:
-        return Plan(argv=[*launch.argv], env=launch.env, cwd=launch.folder, rlimits=limits)
+        return Plan(
+            argv=[*launch.argv], env=launch.env, cwd=launch.folder, rlimits=limits, sweep=True
+        )
     for path in launch.write:
         if not os.path.isdir(path):
             raise ToolError("service_unavailable", f"{path} is no folder")
@@ -227,6 +231,7 @@ def _plan(launch: Launch, stack: ExitStack) -> Plan:
         groups=group.doors if group is not None else [],
         rlimits=limits,
         fds=fds,
+        sweep=True,
     )
 
 
@@ -289,8 +294,13 @@ class _Said:
             self._errors = (self._errors + piece)[-_STDERR:]
 
     async def read_messages(self, incoming: Any) -> None:
+        from anyio import BrokenResourceError, ClosedResourceError
+
         try:
             await self._read(incoming)
+        except (BrokenResourceError, ClosedResourceError):
+            # Nobody reads any more: our side closed the connection, and knows why.
+            return
         except Exception as error:  # whatever a server sends, the connection just ends
             self._broken = self._broken or f"its output cannot be read: {type(error).__name__}"
         finally:
@@ -307,6 +317,8 @@ class _Said:
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except (ValueError, RecursionError):
+                message = _unread_answer(line)
+            if message is None:
                 noise += 1
                 if noise > _MAX_NOISE:
                     self._broken = "it writes lines that are no messages"
@@ -340,6 +352,24 @@ class _Said:
         assert self._process.stdout is not None
         while await self._process.stdout.read(1 << 20):
             pass
+
+
+# Where an answer says whose it is. Its result may hold anything, so only both ends are looked at.
+_ENDS = 300
+_ID = re.compile(rb'"id"\s*:\s*(?:(\d{1,15})|"([\w.:-]{1,80})")\s*[,}]')
+
+
+def _unread_answer(line: bytes) -> Any:
+    """Return a failure for the request that an unreadable answer names; `None` for other lines."""
+    import mcp_types as types
+
+    ends = line[:_ENDS] + b"\n" + line[-_ENDS:]
+    named = _ID.search(ends)
+    if named is None or b'"jsonrpc"' not in ends or b'"method"' in ends:
+        return None
+    whose = int(named[1]) if named[1] else named[2].decode()
+    fault = types.ErrorData(code=types.PARSE_ERROR, message="its answer cannot be read")
+    return types.JSONRPCError(jsonrpc="2.0", id=whose, error=fault)
 
 
 async def _write(process: Process, outgoing: Any, incoming: Any) -> None:

@@ -45,6 +45,7 @@ import msgspec
 from callblocks.core.errors import BadSpec, ToolError
 from callblocks.core.redaction import redact
 from callblocks.protocols.mcp.definitions import (
+    MAX_TOOLS,
     Definition,
     Definitions,
     LeftOut,
@@ -73,8 +74,12 @@ _PAGES = 50
 _FRESH = 30.0
 _PAUSE = 5.0
 _CLOSING = 8.0
-# How the SDK says that a connection ended.
-_CONNECTION_CLOSED = -32000
+# How the SDK says that a connection ended, and we that an answer cannot be read.
+_CONNECTION_CLOSED, _PARSE_ERROR = -32000, -32700
+_REFUSALS = {
+    _CONNECTION_CLOSED: ("service_unavailable", "refused"),
+    _PARSE_ERROR: ("bad_output", "cannot be understood"),
+}
 
 T = TypeVar("T")
 
@@ -350,7 +355,7 @@ class ServerLink:
         cursor: str | None = None
         seen: set[str | None] = set()
         async with asyncio.timeout(_LISTING):
-            while cursor not in seen and len(seen) < _PAGES:
+            while cursor not in seen and len(seen) < _PAGES and len(listed) <= 2 * MAX_TOOLS:
                 seen.add(cursor)
                 page = await client.list_tools(cursor=cursor, cache_mode="refresh")
                 listed += page.tools
@@ -361,7 +366,7 @@ class ServerLink:
         self._listed_at = asyncio.get_running_loop().time()
         # Neutralising long descriptions takes a while: other connections go on meanwhile.
         self.definitions, self.left_out = await asyncio.to_thread(
-            read_definitions, self.entry, listed
+            read_definitions, self.entry, listed[: 2 * MAX_TOOLS]
         )
 
     async def on_message(self, message: Any) -> None:
@@ -401,8 +406,8 @@ class ServerLink:
         if isinstance(error, ValidationError):
             return ToolError("bad_output", self._words("answered what is no answer"))
         if isinstance(error, MCPError):
-            code = "service_unavailable" if _says_closed(error) else "tool_error"
-            return ToolError(code, self._words(f"refused: {said}"))
+            code, verb = _REFUSALS.get(getattr(error, "code", 0), ("tool_error", "refused"))
+            return ToolError(code, self._words(f"{verb}: {said}"))
         if isinstance(error, TimeoutError):
             return ToolError("timeout", self._words("did not answer in time"))
         words = f"cannot be used: {said or type(error).__name__}"
