@@ -52,6 +52,25 @@ def run_llm() -> list[str]:
     return [model.chain("Oslo?", tools=[tool], stream=stream).text() for stream in (True, False)]
 
 
+def run_timeline() -> list[str]:
+    """Read a timeline in the log of llm: `made_timeline` of real_packages.py has one."""
+    from click.testing import CliRunner
+    from llm.cli import cli
+
+    runner = CliRunner()
+    for _ in range(2):  # the second time adds nothing
+        told = runner.invoke(cli, ["callblocks", "trip"])
+        assert told.exit_code == 0, told.output
+    missing = runner.invoke(cli, ["callblocks", "nowhere"])
+    assert missing.exit_code == 1, missing.output
+    shown = runner.invoke(cli, ["logs", "--cid", "callblocks.trip"]).output
+    assert shown.count("**weather**") == 2, shown
+    assert shown.count(ANSWER) == 1, shown
+    inputs.extend(["Oslo"] * 2)
+    asked.append("weather rain over")
+    return [ANSWER, ANSWER]
+
+
 def run_langchain() -> list[str]:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
