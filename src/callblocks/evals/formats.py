@@ -27,7 +27,7 @@ from callblocks.core.blocks import Block, Entry
 from callblocks.core.errors import CallblocksError, CallerError
 from callblocks.core.outcomes import Outcome
 from callblocks.core.specs import ToolSpec, specs_by_name
-from callblocks.evals.task import Expected, Task, ToolResult, check_names
+from callblocks.evals.task import Expected, Task, ToolResult
 from callblocks.timeline.branches import Branches
 from callblocks.timeline.codec.call_blocks import is_whole, params_of
 from callblocks.timeline.codec.outcome_blocks import outcome_of
@@ -59,7 +59,6 @@ def read_bfcl(path: str | Path) -> ReadTasks:
 def _read(path: str | Path, tasks: list[Task], left_out: Counter[str], none: str) -> ReadTasks:
     if not tasks:
         raise CallerError(f"{path}: {'; '.join(left_out) or none}")
-    check_names(tasks)
     return ReadTasks(tuple(tasks), dict(left_out))
 
 

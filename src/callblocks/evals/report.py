@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist, fmean, stdev
 from typing import Any, TypeVar
@@ -62,6 +62,10 @@ FAILED = "What was not right"
 _SHOWN = 60
 """So many failures stand on the page, a few of each setup and class."""
 _VERSION = 2
+_WIDE = 4
+"""So many setups stand beside each other."""
+_ERRORS = ("endless", "context", "endpoint", "fault")
+"""The states that JUnit calls errors."""
 _STATES = {
     "endless": "without an end",
     "context": "too long for the model's context",
@@ -302,24 +306,26 @@ def _verdict(setups: Sequence[SetupReport], reasons: Mapping[str, str]) -> list[
 
 
 def _uncounted(setups: Sequence[SetupReport], reasons: Mapping[str, str]) -> list[str]:
-    said: list[str] = []
+    """Return what else is to be known, once for all setups of which it holds."""
+    said: dict[str, list[str]] = {}
     for one in setups:
-        parts = [
-            f"{one.states[state]} {_STATES[state]}" for state in _STATES if state in one.states
-        ]
-        if parts:
-            count = sum(one.states.values())
-            words = f"{one.name}: not counted are {', '.join(parts)}, of {count} trials"
-            hardly = "" if one.is_measured else "; that is too few to say anything"
-            why = f" ({reasons[one.name]})" if one.name in reasons else ""
-            said.append(f"{words}{why}{hardly}.")
-        if one.silent:
-            said.append(f"{one.name}: the model said nothing in {one.silent} trials (wrong).")
-        if one.foreign:
-            held = ", though it was held to a grammar" if one.name.endswith(GRAMMAR) else ""
-            words = f"{one.foreign} of {one.calls} calls were in another dialect{held}"
-            said.append(f"{one.name}: {words}.")
-    return said
+        for words in _remarks(one, reasons.get(one.name, "")):
+            said.setdefault(words, []).append(one.name)
+    return [f"{', '.join(names)}: {words}." for words, names in said.items()]
+
+
+def _remarks(one: SetupReport, reason: str) -> Iterator[str]:
+    found = [state for state in _STATES if state in one.states]
+    if found:
+        parts = ", ".join(f"{one.states[state]} {_STATES[state]}" for state in found)
+        hardly = "" if one.is_measured else "; that is too few to say anything"
+        why = f" ({reason})" if reason else ""
+        yield f"not counted are {parts}, of {sum(one.states.values())} trials{why}{hardly}"
+    if one.silent:
+        yield f"the model said nothing in {one.silent} trials (wrong)"
+    if one.foreign:
+        held = ", though it was held to a grammar" if one.name.endswith(GRAMMAR) else ""
+        yield f"{one.foreign} of {one.calls} calls were in another dialect{held}"
 
 
 def _percent(one: Share) -> str:
@@ -337,7 +343,7 @@ def report_sections(report: Report, serve: str = "", address: str = "") -> list[
     sections = [
         Section("Verdict", list(report.verdict)),
         Section("Setups", [_shares(report.setups), _table(report), _costs(report.setups)]),
-        Section("Classes", [_classes(report), *map(_class_details, report.setups)]),
+        Section("Classes", [*_classes(report), *map(_class_details, report.setups)]),
     ]
     if report.missing:
         sections.insert(0, Section("Unfinished", [f"{report.missing} trials were not run."]))
@@ -406,19 +412,22 @@ def _costs(setups: Sequence[SetupReport]) -> Table:
     return Table(["a trial costs", *_COSTS], [[one.name, *_cost_cells(one)] for one in setups])
 
 
-def _classes(report: Report) -> Table:
+def _classes(report: Report) -> list[Table]:
+    """Return the shares by class and setup; a terminal has room for a few setups in a table."""
+    parts = [report.setups[at : at + _WIDE] for at in range(0, len(report.setups), _WIDE)]
+    return [_class_table(report, part) for part in parts]
+
+
+def _class_table(report: Report, setups: Sequence[SetupReport]) -> Table:
     rows = [
-        [
-            kind,
-            f"{report.kinds[kind]}",
-            *(
-                f"{one.kinds[kind].right.value:.0%}" if one.kinds[kind].right.count else "-"
-                for one in report.setups
-            ),
-        ]
-        for kind in report.kinds
+        [kind, f"{count}", *(_whole(one.kinds[kind].right) for one in setups)]
+        for kind, count in report.kinds.items()
     ]
-    return Table(["class", "tasks", *(one.name for one in report.setups)], rows)
+    return Table(["class", "tasks", *(one.name for one in setups)], rows)
+
+
+def _whole(one: Share) -> str:
+    return f"{one.value:.0%}" if one.count else "-"
 
 
 def _class_details(one: SetupReport) -> Folded:
@@ -528,7 +537,7 @@ def junit(header: RunHeader, trials: Sequence[Trial]) -> bytes:
         counts = {
             "tests": len(own),
             "failures": sum(trial.state == "wrong" for trial in own),
-            "errors": sum(trial.state in ("endless", "endpoint", "fault") for trial in own),
+            "errors": sum(trial.state in _ERRORS for trial in own),
             "skipped": sum(trial.state == "unsayable" for trial in own),
         }
         texts = {name: str(number) for name, number in counts.items()}

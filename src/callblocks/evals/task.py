@@ -41,6 +41,8 @@ __all__ = (
     "Task",
     "ToolResult",
     "builtin_tasks",
+    "check_names",
+    "distinct",
     "fault_of",
     "faulty_call",
     "read_tasks",
@@ -318,7 +320,6 @@ def read_tasks(path: str | Path) -> tuple[Task, ...]:
     # With a README in Markdown beside them, a folder may hold files without any task.
     if not tasks:
         raise CallerError(f"{path}: there is no task in it")
-    check_names(tasks)
     return tuple(tasks)
 
 
@@ -330,6 +331,32 @@ def check_names(tasks: Iterable[Task]) -> None:
             places = sorted({seen[task.name], task.source})
             raise CallerError(f"two tasks are named {task.name!r:.80} ({', '.join(places)})")
         seen[task.name] = task.source
+
+
+def distinct(tasks: Iterable[Task]) -> tuple[list[Task], list[str]]:
+    """Return tasks with a name each, and what was done for that, in words.
+
+    Of equal tasks one is kept; another one of the same name gets a number behind it.
+    """
+    kept: dict[str, Task] = {}
+    notes: list[str] = []
+    for task in tasks:
+        name, number = task.name, 1
+        while name in kept and not _is_equal(kept[name], task):
+            number += 1
+            name = f"{task.name} ({number})"
+        if name in kept:
+            notes.append(f"{task.source}: {task.name} stands twice, and is run once")
+        elif number > 1:
+            notes.append(f"{task.source}: another {task.name} is run as {name!r:.80}")
+        kept.setdefault(name, msgspec.structs.replace(task, name=name))
+    return list(kept.values()), notes
+
+
+def _is_equal(one: Task, other: Task) -> bool:
+    return msgspec.structs.replace(one, name="", source="") == msgspec.structs.replace(
+        other, name="", source=""
+    )
 
 
 def task_from(row: dict[str, Any], shared: Mapping[str, ToolSpec], source: str) -> Task:
@@ -421,9 +448,12 @@ def _tool(name: str, written: Any, source: str) -> ToolSpec:
     about, schema = str(known.pop("about", "")), known.pop("schema", None)
     if schema is not None:
         try:
-            return ToolSpec(name, about, json.loads(schema))
-        except ValueError as error:
+            parameters: Any = json.loads(schema)
+        except (TypeError, ValueError) as error:
             raise CallerError(f"{source}: the schema of {name} is no JSON: {error}") from error
+        if not isinstance(parameters, dict):
+            raise CallerError(f"{source}: the schema of {name} is no object")
+        return ToolSpec(name, about, cast("dict[str, Any]", parameters))
     properties: dict[str, Any] = {}
     required: list[str] = []
     for key, text in known.items():

@@ -599,8 +599,10 @@ def test_junit_has_a_case_for_each_trial(tmp_path: Path) -> None:
     evaluate(tmp_path, {"hermes": 0.5}, [HERMES], TASKS)
     header, trials = read_trials(tmp_path / "trials.jsonl")
     hostile = msgspec.structs.replace(trials[0], state="wrong", why="a\x00<b>\ud800]]>")
-    suite = ElementTree.fromstring(junit(header, [hostile, *trials[1:]]))[0]
-    states = Counter(trial.state for trial in trials[1:])
+    long = msgspec.structs.replace(trials[-1], state="context")
+    suite = ElementTree.fromstring(junit(header, [hostile, *trials[1:-1], long]))[0]
+    states = Counter(trial.state for trial in trials[1:-1])
     assert int(suite.attrib["tests"]) == len(trials)
     assert int(suite.attrib["failures"]) == states["wrong"] + 1
+    assert int(suite.attrib["errors"]) == len(suite.findall("testcase/error")) == 1
     assert len(suite.findall("testcase/failure")) == states["wrong"] + 1

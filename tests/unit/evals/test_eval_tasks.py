@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from callblocks.core.errors import CallerError
@@ -15,6 +16,7 @@ from callblocks.evals.task import (
     Task,
     builtin_tasks,
     check_names,
+    distinct,
     fault_of,
     read_tasks,
 )
@@ -67,8 +69,6 @@ TASK = Task(
 
 
 def test_order_is_free_unless_the_task_says_otherwise() -> None:
-    import msgspec
-
     made = [Made("a", {"x": "LIMA "}), Made("a", {"x": "Oslo"})]
     assert fault_of(TASK, made, "") == ""
     assert "x is" in fault_of(msgspec.structs.replace(TASK, ordered=True), made, "")
@@ -219,6 +219,8 @@ def test_own_tasks_are_read_from_toml_and_markdown(tmp_path: Path) -> None:
         ('[tools.t]\nx = "text"\n[[task]]\nname = "a"\nprompt = "b"', "is no parameter"),
         ('[tools.t]\nx = "foo: y"\n[[task]]\nname = "a"\nprompt = "b"', "no type 'foo'"),
         ('[tools.t]\nschema = "{"\n[[task]]\nname = "a"\nprompt = "b"', "is no JSON"),
+        ('[tools.t]\nschema = "[]"\n[[task]]\nname = "a"\nprompt = "b"', "is no object"),
+        ('[tools.t]\nschema = 3\n[[task]]\nname = "a"\nprompt = "b"', "is no JSON"),
         ("tools = {t = 1}\n[[task]]\nname = 'a'\nprompt = 'b'", "is no table"),
         ("", "there is no task"),
         ("x =", "not TOML"),
@@ -258,6 +260,19 @@ def test_what_is_no_task_is_named(text: str, words: str, tmp_path: Path) -> None
     path.write_text(text)
     with pytest.raises(CallerError, match=words):
         read_tasks(path)
+
+
+def test_tasks_of_one_name_are_told_apart_and_equal_ones_run_once() -> None:
+    other = msgspec.structs.replace(TASK, prompt="q", source="b.toml")
+    again = msgspec.structs.replace(TASK, source="c.toml")
+    tasks, notes = distinct([TASK, other, again, other])
+    assert [(task.name, task.prompt) for task in tasks] == [("t", "p"), ("t (2)", "q")]
+    assert notes == [
+        "b.toml: another t is run as 't (2)'",
+        "c.toml: t stands twice, and is run once",
+        "b.toml: t stands twice, and is run once",
+    ]
+    check_names(tasks)
 
 
 def test_two_tasks_of_one_name_are_refused() -> None:

@@ -178,7 +178,7 @@ def new(name: str, store: str | None, tools: Tools, output: str | None) -> None:
 
 def _tasks(options: Mapping[str, Any]) -> list[Task]:
     from callblocks.evals.formats import read_bfcl, read_inspect
-    from callblocks.evals.task import builtin_tasks, check_names, read_tasks
+    from callblocks.evals.task import builtin_tasks, distinct, read_tasks
 
     found = [task for path in options["tasks"] for task in read_tasks(path)]
     others = [read_bfcl(path) for path in options["bfcl"]]
@@ -187,8 +187,9 @@ def _tasks(options: Mapping[str, Any]) -> list[Task]:
         found += read.tasks
         for why, count in read.left_out.items():
             say(f"{count} tasks are left out: {why}")
-    found = found or list(builtin_tasks())
-    check_names(found)
+    found, notes = distinct(found or builtin_tasks())
+    for note in notes:
+        say(note)
     kinds: dict[str, int] = {}
     chosen: list[Task] = []
     for task in found:
