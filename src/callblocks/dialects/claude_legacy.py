@@ -45,6 +45,7 @@ _RESULTS_END = Markers("</function_results>", "<function_calls>")
 _TAG = re.compile(r"<(/?)(result|tool_name|stdout|error)>")
 _NAME = re.compile(r"<tool_name>\s*(.*?)\s*</tool_name>", re.DOTALL)
 _PARAMETERS = re.compile(r"\s*<parameters>(.*)</parameters>\s*", re.DOTALL)
+_OPENED = re.compile(r"\s*<parameters>")
 
 
 class ClaudeLegacy(ElementBodies):
@@ -125,8 +126,12 @@ class ClaudeLegacy(ElementBodies):
         return text.rstrip().endswith("</parameters>")
 
     def read_body(self, body: str, tool: ToolSpec | None, depth: int) -> Input:
-        inner = _PARAMETERS.fullmatch(body)
-        return super().read_body(inner[1] if inner else body, tool, depth)
+        if inner := _PARAMETERS.fullmatch(body):
+            return super().read_body(inner[1], tool, depth)
+        opened = _OPENED.match(body)
+        value, problems = super().read_body(body[opened.end() if opened else 0 :], tool, depth)
+        missing = [("missing-closer", "</parameters> is missing")] if opened else []
+        return value, [*missing, *problems]
 
 
 def _outcomes(text: str) -> list[dict[str, str]]:

@@ -47,6 +47,7 @@ class YamlXml(NamedTags):
         "A call without arguments has nothing between its tags. Close every tag.",
     )
     values_are_text = False
+    may_lack_ends = False
 
     heads = Markers(
         Shape(("{",)), Shape(("[^\\s:{<]", "[^\\n:]{0,200}", ":")), Shape(("<", "/", NAME, ">"))

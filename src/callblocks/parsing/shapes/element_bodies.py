@@ -67,7 +67,7 @@ class GuessedCall(XmlCall):
         is_end = self.end.is_in(head)
         if not shape.may_begin(blanks, char) or not (is_end or shape.may_hold(head, tool)):
             return None
-        self._body = body = TextBody(block, shape, self.end.markers, blanks)
+        self._body = body = TextBody(block, shape, self.end.markers, blanks, self._call_tags)
         end = yield from self._read_body(body)
         if not (end and self.sure and self._is_of(tool)):
             self.dead = block.offset
@@ -122,6 +122,7 @@ class ElementBodies(XmlParameters):
     form: ClassVar[XmlForm]
     # True if entities such as `&lt;` and `<![CDATA[…]]>` are decoded as in XML.
     escapes: ClassVar[bool] = False
+    may_lack_ends: ClassVar[bool] = True
 
     def bodies(self) -> ReadsBodies:
         return self

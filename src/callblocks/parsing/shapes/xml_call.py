@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from callblocks.core.specs import ToolSpec
 from callblocks.parsing.engine.block import Block
@@ -229,7 +229,12 @@ Input: TypeAlias = tuple[dict[str, Any], list[tuple[str, str]]]
 
 
 class ReadsBodies(Protocol):
-    """A reader for the complete body of a call."""
+    """A reader for the complete body of a call.
+
+    `may_lack_ends`: parts of a body have closing tags, which may be missing.
+    """
+
+    may_lack_ends: ClassVar[bool]
 
     def may_begin(self, blanks: str, char: str) -> bool:
         """Return whether a body may begin with these blanks and `char` (`""` at the end)."""
@@ -251,6 +256,7 @@ class JsonBody:
     """
 
     is_sure = True
+    may_go_on = False
 
     def __init__(self, block: Block, ends: Markers) -> None:
         self._block, self._ends = block, ends
@@ -289,15 +295,51 @@ class JsonBody:
         self._scan.feed(text)
 
 
+class CallTags(NamedTuple):
+    """The tags that open a call of a tool."""
+
+    block: Block
+    tags: Markers
+    is_call: Callable[[str], bool]
+
+    def are_in(self, text: str) -> bool:
+        """Return whether a text has such a tag."""
+        return any(self.is_call(hit[0]) for hit in self.tags.final.finditer(text))
+
+    def stand_here(self) -> Reading[bool]:
+        """Return whether such a tag stands at the current offset."""
+        tag = yield from self.block.match(self.tags)
+        self.block.give_back(self.block.offset - len(tag))
+        return bool(tag) and self.is_call(tag)
+
+
+class _EarlyEnd(NamedTuple):
+    """A closing tag behind a body that is not complete: the parts before it, and its offset."""
+
+    part: int
+    offset: int
+    end: str
+
+
 class TextBody:
     """A text that the shape reads when it is complete.
 
-    A closing tag in it counts if the body before it is complete, or if nothing follows it.
+    A closing tag in it counts if the body before it is complete, if nothing follows it, or if the
+    next call does: then the body lacks its last end tag. Behind another closing tag the text is
+    held back. If no call is complete up to the end of the text, or another begins before, that tag
+    was the end; a body that quotes its own opening tag is never ended so.
     """
 
-    def __init__(self, block: Block, shape: ReadsBodies, ends: Markers, blanks: str) -> None:
+    def __init__(
+        self, block: Block, shape: ReadsBodies, ends: Markers, blanks: str, calls: CallTags
+    ) -> None:
         self._block, self._shape, self._ends = block, shape, ends
         self._parts = [blanks]
+        self._calls = calls
+        self._early: _EarlyEnd | None = None
+        self._may_lack_end = shape.may_lack_ends and not block.stage.strict
+        # True if the call may go on behind the tag that ended it.
+        self.may_go_on = False
         self.is_open = False
         self.is_sure = True
 
@@ -305,21 +347,54 @@ class TextBody:
         """Read up to the tag that ends the call; return it."""
         block = self._block
         while True:
-            text, end = yield from block.stream(self._ends)
+            held = self._early
+            text, end = yield from (block.until if held else block.stream)(self._ends)
             tool, is_all = block.stage.tools.get(block.name), len(self._parts) == 1
             last = self._parts[0] + text if is_all else text
             is_whole = self._shape.is_whole_body(last, tool, is_all=is_all)
             self._parts.append(text)
+            if held and (not end or (is_whole and self._opens(held))):
+                return self._go_back(held, is_over=not end)
             if is_whole or not end:
+                self._emit_held(block.offset - len(end))
                 self.is_open = not is_whole
                 return end
-            first = len(block.taken)
+            at, first = block.offset, len(block.taken)
             if not (yield from block.peek()):
+                self._emit_held(at - len(end))
                 self.is_sure = False
                 return end
             rest = end + "".join(block.taken[first:])
+            if held is None and self._may_lack_end:
+                early = _EarlyEnd(len(self._parts), at, end)
+                is_known = block.stage.unclosed.get(end, at + 1) <= at
+                # A body that quotes a call is never ended early, so it is searched only once.
+                self._may_lack_end = not self._calls.are_in(self.text)
+                if self._may_lack_end and (is_known or (yield from self._calls.stand_here())):
+                    self.may_go_on = is_known
+                    return self._go_back(early, is_over=False)
+                self._early = early if self._may_lack_end else None
             self._parts.append(rest)
-            block.input(rest)
+            if self._early is None:
+                block.input(rest)
+
+    def _opens(self, early: _EarlyEnd) -> bool:
+        """Return whether a call begins between an end that was held back and the current one."""
+        return self._calls.are_in("".join(self._parts[early.part :]))
+
+    def _go_back(self, early: _EarlyEnd, *, is_over: bool) -> str:
+        """End the body at a closing tag that was held back; the text behind it is read again."""
+        if is_over:
+            self.may_go_on = True
+            self._block.stage.unclosed.setdefault(early.end, early.offset)
+        del self._parts[early.part :]
+        self._block.give_back(early.offset)
+        return early.end
+
+    def _emit_held(self, end: int) -> None:
+        """Emit the text that was held back, which ends at `end`."""
+        if self._early is not None:
+            self._block.input("".join(self._parts[self._early.part :]), end=end)
 
     @property
     def text(self) -> str:
@@ -365,6 +440,7 @@ class XmlCall:
     `repairs`: the repairs, each a code and a detail.
     `over`: the text ended before the call did; `inside`: it ended within a value.
     `sure`: the end of the call is certain.
+    `may_go_on`: its end may be text in a value that is cut off.
     `follows`: the tag behind its end, if that had to be read already.
     `dead`: if this is no call, no other call begins before this offset.
     `in_wrapper`: the tags around it make certain that a tool is called.
@@ -375,7 +451,7 @@ class XmlCall:
         self.end = shape.tags.call_end
         self.repairs: list[tuple[str, str]] = []
         self.follows: str | None = None
-        self.over = self.inside = False
+        self.over = self.inside = self.may_go_on = False
         self.in_wrapper = in_wrapper
         self.sure = True
         self.dead = 0
@@ -498,8 +574,18 @@ class XmlCall:
             block.input(blanks)
         own = self._tags.call_end is self.end
         ends = self._tags.call_ends if own else self.end.markers
-        self._body = TextBody(block, bodies, ends, blanks)
+        self._body = TextBody(block, bodies, ends, blanks, self._call_tags)
         return (yield from self._read_body(self._body))
+
+    @property
+    def _call_tags(self) -> CallTags:
+        shape, tools = self._shape, self._block.stage.tools
+
+        def is_call(tag: str) -> bool:
+            name = shape.name_in(tag)
+            return bool(name) and shape.is_tool(name, tools)
+
+        return CallTags(self._block, self._tags.call.markers, is_call)
 
     def value(self, tool: ToolSpec | None) -> Input:
         """Return the input of the call and its problems, or raise `BadBody`."""
@@ -552,6 +638,7 @@ class XmlCall:
     def _read_body(self, body: JsonBody | TextBody) -> Reading[str]:
         end = yield from body.read()
         self.over, self.inside, self.sure = not end, body.is_open, body.is_sure
+        self.may_go_on = body.may_go_on
         return end
 
     def _read_argument(self, opening: str) -> Reading[str]:

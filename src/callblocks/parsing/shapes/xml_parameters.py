@@ -233,7 +233,7 @@ class XmlReader:
         repairs = [one for one in problems if one[0].startswith("repaired-") or one[0] in _REPAIRS]
         if block.stage.strict and (call.repairs or repairs):
             return block.malformed(*(*call.repairs, *repairs)[0], stop, text)
-        ended = call.sure and not call.over and not swallowed
+        ended = call.sure and not (call.over or call.may_go_on or swallowed)
         block.ready(value, size=stop - start, ended=ended, end=stop, text=text)
         for code, detail in found:
             block.problem(code, detail)
