@@ -79,7 +79,6 @@ class MuseGlimmer(Framed, JsonValues):
                 Shape((*_ANYBODY, BLANKS, *_WRAPPER)),
                 Shape((*_NOBODY, BLANKS, *_WRAPPER)),
                 Shape((*respelt_atoms("<|message|>"), BLANKS, *_WRAPPER)),
-                Shape(_WRAPPER),
                 # Without the wrapper a call counts only in a message to a tool (see `read`).
                 Shape(HEADERS[0].atoms),
             ],
