@@ -505,7 +505,8 @@ def compare_sections(one: Report, other: Report, names: tuple[str, str]) -> list
         if changed:
             words.append(f"{left.name}: {changed}")
     head = ["setup", *names, "difference", "verdict"]
-    about = f"{names[0]}: {_sample(one)}. {names[1]}: {_sample(other)}."
+    common = "Differences are over the tasks that both have"
+    about = f"{names[0]}: {_sample(one)}. {names[1]}: {_sample(other)}. {common}."
     return [Section("Comparison", [about, Table(head, rows, words=(4,)), *words])]
 
 
