@@ -12,7 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
+from mcp.server import Server
 
 from callblocks.core.errors import CallerError
 from callblocks.core.events import CallTold
@@ -23,7 +25,7 @@ from callblocks.protocols.mcp.server_link import McpServers
 from callblocks.protocols.mcp.servers import ServerEntry, merge_entries, parse_servers
 from callblocks.runtime.judgement import Turn
 from support.approvers import NO, YES, Person
-from support.mcp_servers import entry_of, hostile
+from support.mcp_servers import Hostile, entry_of, hostile, served_over_http
 
 # --- What a file of servers may do ---
 
@@ -472,6 +474,36 @@ def test_a_person_is_asked_so_often_and_no_more(tmp_path: Path) -> None:
         answers = json.loads(server.call(person=person).output)
     assert len(person.questions) == 5
     assert [one["action"] for one in answers] == ["accept"] * 5 + ["decline"] * 15
+
+
+def _form() -> Any:
+    schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+    return types.ElicitRequest(
+        params=types.ElicitRequestFormParams(message="Really?", requested_schema=schema)
+    )
+
+
+@pytest.mark.parametrize(("at_once", "answers"), [(1, 5), (50, 5)])
+def test_a_server_that_asks_instead_of_answering_ends(
+    tmp_path: Path, at_once: int, answers: int
+) -> None:
+    async def list_tools(context: Any, params: Any) -> Any:
+        schema = {"type": "object", "properties": {"word": {"type": "string"}}}
+        return types.ListToolsResult(tools=[types.Tool(name="say", input_schema=schema)])
+
+    async def call_tool(context: Any, params: Any) -> Any:
+        requests = {f"q{at}": _form() for at in range(at_once)}
+        return types.InputRequiredResult(input_requests=requests, request_state="x" * 100_000)
+
+    server = Server("asker", on_list_tools=list_tools, on_call_tool=call_tool)
+    person = Person(*[YES] * 99)
+    with served_over_http(server) as url:
+        entry = ServerEntry(name="hostile", url=url, timeout=20.0)
+        servers = McpServers([entry], tmp_path)
+        outcome = Hostile(servers, tmp_path).call(person=person)
+        servers.close()
+    assert outcome.error is not None
+    assert len(person.questions) == answers, outcome.error
 
 
 # --- What a server sees ---

@@ -7,6 +7,7 @@ address as a browser would.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from callblocks.core.calls import Call
 from callblocks.policy.policy import Policy
 from callblocks.protocols.mcp.http_transport import BrowserSignIn
 from callblocks.protocols.mcp.server_link import McpServers
-from callblocks.protocols.mcp.servers import ServerEntry
+from callblocks.protocols.mcp.servers import OAuth, ServerEntry
 from callblocks.runtime.gate import Approving
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.registry import Registry
@@ -60,7 +61,12 @@ def _sign_in_host(url: str) -> tuple[str, ...]:
 def main(url: str) -> int:
     signs_in = os.environ.get("MCP_CONFORMANCE_SCENARIO", "").startswith("auth/")
     allow = _sign_in_host(url) if signs_in else ()
-    entry = ServerEntry(name="checked", url=url, oauth=signs_in, allow=allow, timeout=20)
+    # What a check wants known beforehand: an id and a secret, for a client that signs in by itself.
+    known = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    os.environ["CHECKED_SECRET"] = known.get("client_secret", "")
+    given = OAuth(client_id=known.get("client_id", ""), client_secret_env="CHECKED_SECRET")
+    oauth = given if known.get("client_secret") else signs_in
+    entry = ServerEntry(name="checked", url=url, oauth=oauth, allow=allow, timeout=20)
     with tempfile.TemporaryDirectory() as folder:
         state = Path(folder)
         servers = McpServers([entry], state, sign_in=BrowserSignIn(_open, 10) if signs_in else None)

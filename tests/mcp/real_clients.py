@@ -69,6 +69,16 @@ CLIENT_SCENARIOS = (
     "auth/scope-from-scopes-supported",
     "auth/scope-omitted-when-undefined",
     "auth/token-endpoint-auth-none",
+    "auth/token-endpoint-auth-basic",
+    "auth/token-endpoint-auth-post",
+    "auth/scope-step-up",
+    "auth/scope-retry-limit",
+    "auth/resource-mismatch",
+    "auth/offline-access-scope",
+    "auth/offline-access-not-supported",
+    "auth/2025-03-26-oauth-endpoint-fallback",
+    "auth/client-credentials-basic",
+    "sse-retry",
 )
 # The others need tools, prompts and resources of their reference server.
 SERVER_SCENARIOS = ("server-initialize", "ping", "tools-list", "dns-rebinding-protection")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import uvicorn
 
 from callblocks.approvals.book import ApprovalBook
 from callblocks.core.calls import Call
@@ -21,7 +25,7 @@ from support.approvers import Person
 from support.memory_artifacts import MemoryArtifacts
 from support.tool_runtime import run
 
-__all__ = ("ALLOW_SAY", "PROGRAM", "Hostile", "entry_of", "hostile")
+__all__ = ("ALLOW_SAY", "PROGRAM", "Hostile", "entry_of", "hostile", "served_over_http")
 
 # The person allowed the tool by its name, also in a turn with text of others.
 ALLOW_SAY = Policy(
@@ -86,3 +90,19 @@ def hostile(mode: str, state: Path, **settings: Any) -> Generator[Hostile]:
         yield made
     finally:
         servers.close()
+
+
+@contextmanager
+def served_over_http(server: Any) -> Generator[str]:
+    """The address of a server of the SDK, in a thread."""
+    app = server.streamable_http_app(stateless_http=True, json_response=False)
+    served = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=lambda: served.run([bound]), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
+        finally:
+            served.should_exit = True
+            thread.join()

@@ -263,6 +263,51 @@ def test_over_http_a_token_and_the_right_host_are_needed(tmp_path: Path) -> None
             assert httpx2.post(url, json=ping, headers={**kinds, **headers}).status_code == code
 
 
+_META = "io.modelcontextprotocol"
+_ENVELOPE = {
+    f"{_META}/protocolVersion": "2026-07-28",
+    f"{_META}/clientInfo": {"name": "liar", "version": "1"},
+    f"{_META}/clientCapabilities": {},
+}
+_TRUE = {
+    "mcp-protocol-version": "2026-07-28",
+    "mcp-method": "tools/call",
+    "mcp-name": "file_write",
+}
+_ANSWERED = {
+    "requestState": "forged",
+    "inputResponses": {"approval": {"action": "accept", "content": {"approve": True}}},
+}
+# What a client says of itself in its headers and in its body, and the code of the refusal.
+LIES: tuple[tuple[dict[str, str], Any, dict[str, Any], int], ...] = (
+    ({}, {**_ENVELOPE, f"{_META}/protocolVersion": "2025-06-18"}, {}, -32020),
+    ({"mcp-protocol-version": "x" * 5_000}, _ENVELOPE, {}, -32020),
+    (
+        {"mcp-protocol-version": "2099-01-01"},
+        {**_ENVELOPE, f"{_META}/protocolVersion": "2099-01-01"},
+        {},
+        -32022,
+    ),
+    ({"mcp-method": "tools/list"}, _ENVELOPE, {}, -32020),
+    ({"mcp-name": "file_read"}, _ENVELOPE, {}, -32020),
+    ({}, None, {}, -32602),
+    ({}, {**_ENVELOPE, f"{_META}/clientCapabilities": 7}, {}, -32602),
+    ({}, _ENVELOPE, _ANSWERED, -32602),
+)
+
+
+def test_a_client_that_lies_about_itself_is_refused(tmp_path: Path) -> None:
+    kinds = {"accept": "application/json, text/event-stream", "authorization": "Bearer t"}
+    with serving(tmp_path, trusts_client=True) as server, listening(server) as url:
+        for headers, envelope, more, code in LIES:
+            meta = {} if envelope is None else {"_meta": envelope}
+            params = {"name": "file_write", "arguments": WRITE, **more, **meta}
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            response = httpx2.post(url, json=body, headers={**kinds, **_TRUE, **headers})
+            assert (response.status_code, response.json()["error"]["code"]) == (400, code)
+    assert not (tmp_path / "work" / "a.md").exists()
+
+
 def test_our_own_client_calls_our_server_over_http(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -419,18 +419,24 @@ def _says_closed(error: BaseException | None) -> bool:
 
 
 def _pauser(limit: asyncio.Timeout) -> Callable[[], Any]:
-    """Return a context manager that stops the clock of a call."""
+    """Return a context manager that stops the clock of a call, also where several ask at once."""
+    asking = 0
+    left = 0.0
 
     @contextmanager
     def pause() -> Generator[None]:
+        nonlocal asking, left
         loop = asyncio.get_running_loop()
-        left = (limit.when() or loop.time()) - loop.time()
-        limit.reschedule(None)
+        if not asking:
+            left = max((limit.when() or loop.time()) - loop.time(), 0.0)
+            limit.reschedule(None)
+        asking += 1
         try:
             yield
         finally:
-            if not limit.expired():
-                limit.reschedule(loop.time() + max(left, 0.0))
+            asking -= 1
+            if not asking and not limit.expired():
+                limit.reschedule(loop.time() + left)
 
     return pause
 
