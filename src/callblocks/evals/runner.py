@@ -593,8 +593,11 @@ class _Models:
 
 
 async def _probed(model: Model) -> str:
-    if getattr(model, "find_grammar_form", None) is None:
+    find = getattr(model, "find_grammar_form", None)
+    if find is None:
         return ""  # in this process: it obeys
+    if await find() != "gbnf":
+        return "the server is not known to take a grammar; grammar_field of the config names it"
     request = Request(
         messages=(Message("user", (TextPart("Say hello."),)),),
         prompt="Say hello.",

@@ -406,12 +406,12 @@ def test_a_server_that_hangs_is_not_a_model_that_goes_on_and_on(tmp_path: Path) 
 class Served(Fixed):
     """A model behind a server that takes grammars; it obeys them, or does not."""
 
-    def __init__(self, *, obeys: bool) -> None:
+    def __init__(self, *, obeys: bool, form: str = "gbnf") -> None:
         super().__init__("Hello.")
-        self._obeys = obeys
+        self._obeys, self._form = obeys, form
 
     async def find_grammar_form(self) -> str:
-        return "gbnf"
+        return self._form
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         if self._obeys and request.grammar.count("::=") == 1:
@@ -426,6 +426,9 @@ def test_a_server_that_ignores_grammars_is_found_out(tmp_path: Path) -> None:
     assert (ignoring.state, ignoring.why) == ("unsayable", "the server does not obey a grammar")
     assert one_trial(tmp_path / "b", task, Served(obeys=True), GRAMMAR).state == "right"
     assert one_trial(tmp_path / "c", task, Served(obeys=False), FENCE).state == "right"
+    unknown = one_trial(tmp_path / "d", task, Served(obeys=True, form=""), GRAMMAR)
+    assert unknown.state == "unsayable"
+    assert "is not known to take a grammar" in unknown.why
 
 
 class Mangling(Served):
