@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,12 +23,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import perf_counter, process_time
 
+import msgspec
+
 from bench.timing import print_table
 from callblocks import EndpointSettings, open_model
-from callblocks.evals.report import make_report
+from callblocks.evals.report import Report, make_report, read_report, report_sections, times
 from callblocks.evals.runner import Conditions, Evaluation
 from callblocks.evals.task import CLASSES, builtin_tasks
 from callblocks.evals.trials import Setup, read_trials
+from callblocks.views.report_sections import report_page
 
 __all__ = ("main",)
 
@@ -117,9 +119,17 @@ def _real(model: str, out: str) -> None:
         command = [sys.executable, "-m", "callblocks", "eval", "-m", f"{address}/v1#{name}"]
         options = [*limits, "-j", "1", "--temperature", "0", "--out", out]
         subprocess.run([*command, *chosen, *options], check=True)
+    _keep(read_report(Path(out) / "report.json"), model)
+
+
+def _keep(report: Report, model: str) -> None:
+    """Write a report into docs/: without links, because the timelines stay where they are."""
     PAGES.mkdir(exist_ok=True)
-    for end in ("html", "json"):
-        shutil.copy(Path(out) / f"report.{end}", PAGES / f"{model}.{end}")
+    content = msgspec.json.format(msgspec.json.encode(report), indent=1)
+    (PAGES / f"{model}.json").write_bytes(content + b"\n")
+    about = f"{report.tasks} tasks, {len(report.setups)} setups, {times(report.repeats)} each"
+    page = report_page(f"How {report.model} calls tools", about, report_sections(report))
+    (PAGES / f"{model}.html").write_text(page, "utf-8")
 
 
 def _instant() -> None:
