@@ -57,6 +57,11 @@ def names(workspace: Path) -> list[str]:
         return [one.name for one in store.names()]
 
 
+def test_without_a_configured_model_it_says_that_scripts_answer(workspace: Path) -> None:
+    result = run("chat", "--prompt", "Hello")
+    assert "no model is configured, so scripts answer; `callblocks models`" in result.stderr
+
+
 def test_the_answer_is_shown_and_the_model_let_go(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

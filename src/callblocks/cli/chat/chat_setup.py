@@ -69,6 +69,7 @@ OFFICE_SCRIPTS = Path(__file__).with_name("office_scripts")
 """The scripts that work on the sample of `callblocks workspace init`."""
 
 SCRIPTED = "scripted"
+_NO_MODEL = "no model is configured, so scripts answer; `callblocks models` says how to add one"
 
 
 class OpenOptions(ModelOptions):
@@ -215,6 +216,8 @@ class ChatSetup:
             self._first = Offered(voice.model, voice.dialect, system=options["system"])
         else:
             named = options["model"]
+            if not named and not opener.config.default:
+                say(_NO_MODEL)
             is_strict = named is not None or others is not None
             open_first = opener.open if is_strict else opener.first
             self._first = open_first(named or opener.default)
