@@ -186,3 +186,58 @@ def test_what_was_on_the_screen_stays_when_the_server_dies(
     page.reload()
     expect(page.get_by_text("The first sentence is here.")).to_have_count(1)
     expect(page.locator(".kept")).to_have_count(1)
+
+
+def test_what_is_written_in_one_tab_stays_when_another_edits_the_same_message(
+    tab: Page, shared_watch: Watch, shared_site: Site
+) -> None:
+    shared_site.say("First", "both")
+    tab.goto(shared_site.page("both"))
+    other = shared_watch.open(shared_site.page("both"))
+    for page, words in ((tab, "From the first tab"), (other, "From the second tab")):
+        page.get_by_role("button", name="Edit").click()
+        page.locator("form.edit textarea").fill(words)
+    tab.locator("form.edit").get_by_role("button", name="Send").click()
+    expect(other.get_by_text("You said: From the first tab")).to_be_visible()
+    expect(other.locator("textarea#say")).to_have_value("From the second tab")
+    expect(other.get_by_text("That message was changed elsewhere.")).to_be_visible()
+    other.close()
+
+
+def test_whoever_reads_a_deleted_chat_is_told_and_a_branch_has_branches(
+    tab: Page, shared_site: Site
+) -> None:
+    shared_site.say("First", "gone")
+    tab.goto(shared_site.page("gone"))
+    versions = tab.get_by_role("group", name="Versions of your message")
+    for number, words in enumerate(("Second", "Third"), 2):
+        tab.get_by_role("button", name="Edit").first.click()
+        tab.locator("form.edit textarea").fill(words)
+        tab.locator("form.edit").get_by_role("button", name="Send").click()
+        expect(versions).to_contain_text(f"{number}/{number}")
+        expect(tab.get_by_text(f"You said: {words}")).to_be_visible()
+    said(tab, "Below the third")
+    expect(tab.get_by_role("button", name="Edit")).to_have_count(2)
+    tab.get_by_role("button", name="Edit").last.click()
+    tab.locator("form.edit textarea").fill("Below the third, again")
+    tab.locator("form.edit").get_by_role("button", name="Send").click()
+    expect(versions.last).to_contain_text("2/2")
+    versions.first.get_by_role("button", name="Version before").click()
+    expect(tab.get_by_text("You said: Second")).to_be_visible()
+    assert messages(tab) == ["Second", "You said: Second"]
+    assert shared_site.client.post("/api/chat/gone/delete", json={}).status_code == 200
+    expect(tab.get_by_text("This chat was deleted elsewhere.")).to_be_visible()
+
+
+def test_long_names_and_words_from_right_to_left_stay_in_their_place(
+    tab: Page, shared_site: Site
+) -> None:
+    shared_site.script("arabic", "- واحد\n- اثنان\n\n| اسم | عدد |\n|---|---|\n| ا | 1 |\n")
+    shared_site.say(f"{'A very long name ' * 20}{'مرحبا بالعالم ' * 9} arabic", "arabic")
+    tab.goto(shared_site.page("arabic"))
+    item = tab.locator("article li").first
+    expect(item).to_have_text("واحد")
+    assert item.evaluate("(node) => getComputedStyle(node).direction") == "rtl"
+    for width in (1280, 640, 320):
+        tab.set_viewport_size({"width": width, "height": 700})
+        assert tab.evaluate("() => document.scrollingElement.scrollWidth <= innerWidth"), width

@@ -42,7 +42,7 @@ FORMULA_ATTRIBUTES = """
 ATTRIBUTES = """
     aria-pressed aria-describedby aria-disabled aria-expanded aria-hidden aria-label aria-live
     alt autocomplete class data-cut data-depth data-diagram data-drawn data-from data-kind
-    data-language data-live
+    data-language data-live dir
     data-many data-n data-state data-status decoding download for hidden href id loading maxlength
     height name open placeholder rel role src start tabindex target title type width
 """

@@ -30,8 +30,9 @@ export class ChatList {
    * @param {string} [how.current] the chat that is open
    * @param {(chats: ChatSummary[]) => void} [how.heard]
    * @param {(error: ApiError | null) => void} [how.reached] after each try
+   * @param {() => void} [how.gone] the chat that is open was deleted
    */
-  constructor(nav, { current = "", heard, reached } = {}) {
+  constructor(nav, { current = "", heard, reached, gone } = {}) {
     this.current = current;
     /** @type {ChatSummary[]} */
     this.chats = [];
@@ -40,6 +41,7 @@ export class ChatList {
     this._nav = nav;
     this._heard = heard;
     this._reached = reached;
+    this._gone = gone;
     this._days = new Map();
     this._menu = new ChatMenu({ changed: () => this.refresh(), isCurrent: (id) => id === this.current });
     this._count = h("span", {});
@@ -93,6 +95,7 @@ export class ChatList {
     if (change.type === "gone") {
       this.chats = others;
       this._total -= Number(wasKnown);
+      if (id === this.current) this._gone?.();
     } else {
       this.chats = [change.chat, ...others].sort(byTime);
       this._total += Number(!wasKnown);

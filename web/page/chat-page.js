@@ -65,6 +65,10 @@ export class ChatPage {
         edit: (of, text) => void this._sayAgain({ text, edit: of }),
         again: (of) => void this._sayAgain({ text: "", again: of }),
         show: (of) => void this._act(() => this.stream.show(of)),
+        keep: (text) => {
+          this.composer.restore(text, []);
+          this.composer.complain(t("That message was changed elsewhere. What you were writing is here."));
+        },
         tell: (words) => setText(byId("status"), words),
       },
       setup: (element) => {
@@ -102,6 +106,7 @@ export class ChatPage {
       keys: this._keys(),
       heard: (chats) => this._heard(chats),
       reached: (error) => this._reached(error),
+      gone: () => this.composer.complain(t("This chat was deleted elsewhere. What you say in it brings it back.")),
     });
     byId("below").prepend(icon("down"));
     const dock = /** @type {HTMLElement} */ (document.querySelector(".dock"));

@@ -20,6 +20,7 @@ import { clock } from "./when.js";
  * @property {(turn: string, text: string) => void} edit
  * @property {(turn: string) => void} again
  * @property {(turn: string) => void} show another version, by a turn
+ * @property {(text: string) => void} keep what somebody was writing when its message went
  * @property {(words: string) => void} tell a screen reader
  */
 
@@ -52,6 +53,8 @@ export function messageFoot(article, does) {
   const facts = h("p", { class: "meta-facts" });
   const node = h("footer", { class: "meta" }, acts, facts);
 
+  /** What is being written in place of the message; nothing while it is as it was. */
+  let written = () => "";
   const open = () => {
     const form = editForm(message, {
       send: (text) => {
@@ -65,8 +68,11 @@ export function messageFoot(article, does) {
     });
     const close = () => {
       form.node.remove();
+      written = () => "";
       delete article.dataset.editing;
     };
+    const before = textOfMessage(message);
+    written = () => (form.text() === before ? "" : form.text().trim());
     article.dataset.editing = "";
     article.append(form.node);
     form.focus();
@@ -74,6 +80,10 @@ export function messageFoot(article, does) {
 
   return {
     node,
+    /** Another tab showed another version: what was being written here is not lost with the message. */
+    drop() {
+      if (written()) does.keep(written());
+    },
     /**
      * @param {Message} next
      * @param {boolean} live
@@ -175,7 +185,7 @@ function editForm(message, { send, leave }) {
       h("button", { type: "submit", class: "btn", "data-kind": "primary" }, t("Send")),
     ),
   );
-  return { node, focus: () => box.focus() };
+  return { node, focus: () => box.focus(), text: () => box.value };
 }
 
 /**

@@ -201,6 +201,7 @@ export class Messages {
     });
     return {
       node,
+      drop: () => foot.drop(),
       update: (message) => {
         id = message.id;
         const isLive = message === this._messages.at(-1) && this._live !== null && message.role !== "user";

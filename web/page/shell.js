@@ -30,15 +30,16 @@ const KEYS = [
  * @param {import("./shortcuts.js").Shortcut[]} [how.keys]
  * @param {(chats: import("./chat-list.js").ChatSummary[]) => void} [how.heard]
  * @param {(error: import("./api.js").ApiError | null) => void} [how.reached]
+ * @param {() => void} [how.gone]
  */
-export function mountShell({ page, chat = "", keys = [], heard, reached }) {
+export function mountShell({ page, chat = "", keys = [], heard, reached, gone }) {
   const side = /** @type {HTMLElement} */ (document.getElementById("side"));
   const chats = h("nav", { "aria-label": t("Chats") });
   side.replaceChildren(brand(), pages(page, chat), chats, foot());
   for (const menu of document.querySelectorAll(".menu")) if (!menu.hasChildNodes()) menu.append(icon("menu"));
   shortcuts([...KEYS, ...keys]);
   closeWhenWide(side);
-  return { side, list: new ChatList(chats, { current: chat, heard, reached }), setChat: (/** @type {string} */ id) => setChat(side, id) };
+  return { side, list: new ChatList(chats, { current: chat, heard, reached, gone }), setChat: (/** @type {string} */ id) => setChat(side, id) };
 }
 
 function brand() {

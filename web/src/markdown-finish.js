@@ -30,6 +30,8 @@ export function finish(fragment, level) {
   for (const link of fragment.querySelectorAll("a")) finishLink(link);
   for (const pre of fragment.querySelectorAll("pre:not(.formula)")) finishCode(/** @type {HTMLPreElement} */ (pre));
   for (const table of fragment.querySelectorAll("table")) finishTable(table);
+  // Bullets, columns and the line of a quotation stand at the side where their words begin.
+  for (const node of fragment.querySelectorAll("ul, ol, table, blockquote")) node.setAttribute("dir", "auto");
   for (const number of fragment.querySelectorAll("sup")) finishReference(number);
   for (const note of fragment.querySelectorAll("ol.footnote")) finishNote(/** @type {HTMLOListElement} */ (note));
   for (const node of fragment.querySelectorAll("[class]:not(.code, .code *, .table, .formula, .footnote, .footnote .btn, .note)")) {
