@@ -108,6 +108,10 @@ def _inner(text: str, strict: bool, depth: int) -> tuple[Any, tuple[str, ...]]:
 # --- The events of the calls in one block, emitted one after the other ---
 
 
+# Members beside a name that are about the call.
+_NO_ARGUMENTS = ("id", "type", "index", "call_id", "tool_call_id")
+
+
 class Telling:
     """The emitter of one block's calls.
 
@@ -158,7 +162,11 @@ class Telling:
         )
         for code in found | dict.fromkeys(inner) if found or inner else ():
             self.block.problem(code, self.details.get(code, GENERAL_CODES[code]), place)
-        if not value and extra and (unbound := objects_in(extra)):
+        unbound = objects_in(extra) if extra and not value else []
+        if extra and parts.place is None and not (value or unbound or beside):
+            # Without any arguments whatever stands beside the name may be one.
+            unbound = [key for key in extra if key not in _NO_ARGUMENTS]
+        if unbound:
             self.block.problem(
                 "unbound-arguments", f"{unbound[0]!r:.60} is no key of a call", place
             )
