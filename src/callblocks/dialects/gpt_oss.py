@@ -217,8 +217,12 @@ def _read_call(block: Block, header: Header) -> Reading[None]:
     if scan.too_deep:
         return block.malformed("too-deep", f"more than {block.stage.limits.depth} levels")
     if not header.is_json and not scan.taken:
-        value = raw_input(block.stage.tools.get(block.name), body)
+        tool = block.stage.tools.get(block.name)
+        value = raw_input(tool, body)
         block.ready(value, size=len(body), ended=bool(marker))
+        if tool and tool.properties and not value.keys() <= tool.properties.keys():
+            detail = "the message is no JSON, and the tool has several parameters"
+            block.problem("unbound-arguments", detail)
         return None
     return _say_json(block, body, bool(marker))
 

@@ -211,7 +211,11 @@ _SIBLINGS = (
 )
 # What the parser of one reads too, and not the other way round: bare objects would be looked for in
 # all JSON. The prompt of Llama 3.1 asks for `<function=NAME>` in calls of custom tools.
-_ALSO_READS = {"llama3_json": ("functionary_v31",)}
+_ALSO_READS = {
+    "llama3_json": ("functionary_v31",),
+    "nemotron_v2": ("functionary_v31",),
+    "generic_json": ("llama3_json",),
+}
 
 
 _registered: dict[str, Dialect] = {}

@@ -108,6 +108,8 @@ def _inner(text: str, strict: bool, depth: int) -> tuple[Any, tuple[str, ...]]:
 # --- The events of the calls in one block, emitted one after the other ---
 
 
+# The keys of arguments in other dialects.
+_ARGUMENTS = ("input", "args", "params", "kwargs", "tool_input", "action_input")
 # Members beside a name that are about the call.
 _NO_ARGUMENTS = ("id", "type", "index", "call_id", "tool_call_id")
 
@@ -176,7 +178,8 @@ class Telling:
         """Return a call without arguments with those that stand beside its name, if there are any.
 
         `{"name": "ls", "path": "."}`: members that are parameters of the tool are its arguments;
-        so is one object with nothing but parameters under an unknown key.
+        so is one object with nothing but parameters under an unknown key. Of a tool that is not
+        declared, an object under the usual key of another dialect is its arguments.
         """
         tool = self.block.stage.tools.get(self.block.known_name(parts.name))
         known = tool.properties if tool else {}
@@ -184,6 +187,8 @@ class Telling:
         rest = {key: one for key, one in parts.extra.items() if key not in known}
         if not own:
             keys = [key for key, one in rest.items() if one and _has_only(one, known)]
+            if tool is None:
+                keys = [key for key in _ARGUMENTS if isinstance(rest.get(key), dict)]
             own = rest.pop(keys[0]) if len(keys) == 1 else own
         return parts._replace(input=own, extra=rest) if own else None
 

@@ -166,7 +166,8 @@ def _may_be_tool(block: Block, name: str) -> bool:
 
 
 def _read_head(block: Block) -> Reading[Head | None]:
-    name = yield from block.match(_NAME)
+    # `ls: {"path": "."}` has a colon between the two.
+    name = (yield from block.match(_NAME)).rstrip(":")
     return Head(name) if name and _may_be_tool(block, name) else None
 
 
