@@ -228,17 +228,34 @@ class Engine(ParseState):
         # The fork reads the inside of a fence, so calls in it count as if no fence were there
         # (`in_code_fences` is True by default): it quotes nothing and tracks no fences. The
         # caller's reasoning pairs are not passed on, since a thought makes the fence prose anyway.
-        owners = _in_fence_bodies(self._owners)
         limits = replace(self.limits, calls=sys.maxsize)
-        preferred = self._preferred if self._preferred in owners else None
-        inner = Engine(
-            (*FENCE_FORMS, *owners), preferred=preferred, strict=self.strict, limits=limits
-        )
+        owners, preferred = self._in_fences()
+        inner = Engine(owners, preferred=preferred, strict=self.strict, limits=limits)
         inner.tools, inner.tool_names, inner.ids = self.tools, self.tool_names, Ids(self.ids)
         inner.calls, inner.scan.base = self.calls, self.scan.offset
         inner.call_dialects = self.call_dialects
         inner.said = inner.scan.base
         return inner
+
+    def _in_fences(self) -> tuple[tuple[Owner, ...], Owner | None]:
+        """Return the owners that read the body of a fence, and the preferred one of them."""
+        owners = _in_fence_bodies(self._owners)
+        return (*FENCE_FORMS, *owners), self._preferred if self._preferred in owners else None
+
+    def is_prose(self, body: str) -> bool | None:
+        """Return whether a fence's body begins as no call does; None if more text decides.
+
+        It is what the first event of a fork would tell, at the cost of one match. A body that
+        begins with a blank is left to the fork.
+        """
+        if not body or body[0].isspace():
+            return False if body else None
+        owners, preferred = self._in_fences()
+        named = _named(owners)
+        sole = named[0] if len(named) == 1 else preferred
+        markers = choose(owners, sole, True, ()).outside.markers
+        hit = (markers.fresh and markers.fresh.match(body)) or markers.growing.match(body)
+        return None if hit and not hit.lastindex else hit is None
 
     def join(self, inner: Engine) -> None:
         """Take over the ids and the call count of a fork whose calls were emitted here."""

@@ -166,7 +166,12 @@ class FencedCalls:
             return block.refuse(expected="the opening line of a code fence", at=block.start)
         block.stage.scan.fresh = True
         # `block.stage` is an Engine here: only the engine has this reader in its table.
-        body = _Body(cast("Engine", block.stage))
+        engine = cast("Engine", block.stage)
+        while (is_prose := engine.is_prose(block.rest)) is None and not block.scan.closed:
+            yield
+        if is_prose:
+            return block.refuse(expected="nothing but calls of declared tools", at=block.offset)
+        body = _Body(engine)
         closed = yield from _read_body(block, fence.run, body)
         if not (body.may_be_calls and body.is_whole(closed=closed)):
             expected, at = "nothing but calls of declared tools", block.start + len(block.opening)
