@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from callblocks.protocols.mcp.server_link import McpServers
 from support.browser import PHONE, Watch
+from support.mcp_servers import entry_of
 from support.site import Site, open_site
 
 SCRIPTS = Path(__file__).with_name("scripts")
@@ -31,6 +33,24 @@ def test_tools_say_what_the_policy_says(page: Page, site: Site) -> None:
     page.get_by_role("searchbox", name="Find a tool").fill("")
     page.get_by_label("Verdict").select_option("ask")
     expect(page.locator(".tool .tag").first).to_have_text("ask")
+
+
+def test_a_tool_of_an_mcp_server_is_switched_off(page: Page, tmp_path: Path) -> None:
+    servers = McpServers([entry_of("evil-words", "notes")], tmp_path / "known")
+    with open_site(tmp_path / "site", SCRIPTS, host={"mcp": servers}) as site:
+        page.goto(f"{site.url}/settings")
+        part = page.locator("#mcp")
+        tool = part.get_by_role("switch", name="Use the tool notes.say")
+        part.get_by_text("1 tools").click()
+        expect(part).to_contain_text("Reads notes.")
+        tool.uncheck()
+        # The list stays open, and the switch has the focus, when the page is drawn anew.
+        expect(tool).to_be_focused()
+        expect(tool).not_to_be_checked()
+        assert servers.tools() == []
+        part.get_by_role("switch", name="Use the server notes").uncheck()
+        expect(part.locator(".says")).to_have_text("off")
+    servers.close()
 
 
 def test_the_language_and_the_theme_are_kept(page: Page, site: Site) -> None:

@@ -104,16 +104,32 @@ function toolRow({ name, description }, verdict) {
 
 /** @param {any[]} servers */
 function mcpPart(servers) {
-  const rows = servers.map((one) => {
-    const tools = Array.isArray(one.tools) ? one.tools.length : 0;
-    const state = one.fault ? `${one.state}: ${one.fault}` : one.state;
-    const box = h("input", { type: "checkbox", role: "switch", class: "switch", checked: one.state !== "off", "aria-label": t("Use the server {name}", { name: visibleLine(one.name) }) });
-    box.addEventListener("change", async () => {
-      const { servers: after } = await had(postJson(`/api/mcp/${encodeURIComponent(one.name)}`, { on: box.checked }), { servers });
+  const open = new Set([...document.querySelectorAll("#mcp details[open]")].map((one) => one.getAttribute("data-server")));
+  /** @param {string} name @param {boolean} on @param {string} label */
+  const box = (name, on, label) => {
+    const made = h("input", { type: "checkbox", role: "switch", class: "switch", checked: on, "aria-label": label });
+    made.addEventListener("change", async () => {
+      const { servers: after } = await had(postJson(`/api/mcp/${encodeURIComponent(name)}`, { on: made.checked }), { servers });
       byId("mcp").replaceWith(mcpPart(after));
+      /** @type {HTMLElement | undefined} */ ([...document.querySelectorAll("#mcp .switch")].find((one) => one.getAttribute("aria-label") === label))?.focus();
     });
-    const says = h("span", { class: "says", "data-kind": one.fault ? "fail" : null }, visibleLine(`${state} · ${t("{n} tools", { n: tools })}`));
-    return h("li", { class: "server" }, box, h("div", {}, h("span", { class: "name" }, visibleLine(one.name)), h("div", { class: "where" }, visibleLine(one.shown))), says);
+    return made;
+  };
+  const rows = servers.map((one) => {
+    /** @type {any[]} */
+    const tools = Array.isArray(one.tools) ? one.tools : [];
+    const state = one.fault ? `${one.state}: ${one.fault}` : one.state;
+    const says = h("span", { class: "says", "data-kind": one.fault ? "fail" : null }, visibleLine(state));
+    const held = tools.map((tool) => {
+      const name = visibleLine(tool.name);
+      const about = visibleLine(tool.reason || tool.description);
+      const isSettled = tool.state === "ready" || tool.state === "off";
+      const tag = isSettled ? "" : h("b", { class: "tag", "data-kind": "ask" }, t(tool.state));
+      const use = tool.state === "left-out" ? h("span", {}) : box(tool.name, tool.state !== "off", t("Use the tool {name}", { name }));
+      return h("li", { class: "tool" }, use, h("div", {}, h("code", {}, name), h("p", {}, about)), tag);
+    });
+    const fold = tools.length && h("details", { "data-server": one.name, open: open.has(one.name) }, h("summary", {}, t("{n} tools", { n: tools.length })), h("ul", { class: "list" }, ...held));
+    return h("li", { class: "server" }, box(one.name, one.state !== "off", t("Use the server {name}", { name: visibleLine(one.name) })), h("div", {}, h("span", { class: "name" }, visibleLine(one.name)), h("div", { class: "where" }, visibleLine(one.shown)), fold), says);
   });
   const about = rows.length ? "" : t("None is configured. Add one with");
   const none = !rows.length && h("p", {}, about, " ", h("code", {}, "callblocks mcp add"), ".");
