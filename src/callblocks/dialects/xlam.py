@@ -28,7 +28,7 @@ class Xlam(JsonCalls):
     )
     opening = (
         *("[TOOL_CALLS]", "<tool_call>", f"<|im_end|>\n{MESSAGE}", MESSAGE),
-        " -> tool/function_call\n",
+        "-> tool/function_call\n",
     )
     unsure = ("```json\n", "```\n")
     bare = "["
