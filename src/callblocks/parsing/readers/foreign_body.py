@@ -162,7 +162,7 @@ def stands_python_list(block: Block) -> Reading[bool]:
 
 def _may_be_tool(block: Block, name: str) -> bool:
     stage = block.stage
-    return name in stage.tools or (stage.alone and not stage.tools)
+    return block.known_name(name) in stage.tools or (stage.alone and not stage.tools)
 
 
 def _read_head(block: Block) -> Reading[Head | None]:

@@ -148,9 +148,10 @@ class PythonRowReader:
         block = self.block
         self._end, self._parted = block.offset, not self.row.in_list
         char = yield from block.peek()
-        if char == ",":
+        if char == "," or (char == ";" and not block.stage.strict):
+            # A semicolon parts statements. In a list it stands for a comma.
             block.step()
-            self._end, self._parted = block.offset, True
+            self._end, self._parted = block.offset, self._parted or char == ","
             char = yield from block.peek()
         if char == "]" and self.row.in_list:
             block.step()
