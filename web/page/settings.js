@@ -128,7 +128,7 @@ function mcpPart(servers) {
       const use = tool.state === "left-out" ? h("span", {}) : box(tool.name, tool.state !== "off", t("Use the tool {name}", { name }));
       return h("li", { class: "tool" }, use, h("div", {}, h("code", {}, name), h("p", {}, about)), tag);
     });
-    const fold = tools.length && h("details", { "data-server": one.name, open: open.has(one.name) }, h("summary", {}, t("{n} tools", { n: tools.length })), h("ul", { class: "list" }, ...held));
+    const fold = tools.length ? h("details", { "data-server": one.name, open: open.has(one.name) }, h("summary", {}, t("{n} tools", { n: tools.length })), h("ul", { class: "list" }, ...held)) : "";
     return h("li", { class: "server" }, box(one.name, one.state !== "off", t("Use the server {name}", { name: visibleLine(one.name) })), h("div", {}, h("span", { class: "name" }, visibleLine(one.name)), h("div", { class: "where" }, visibleLine(one.shown)), fold), says);
   });
   const about = rows.length ? "" : t("None is configured. Add one with");
