@@ -124,7 +124,7 @@ def run_agents() -> list[str]:
     import httpx2
     from openai import AsyncOpenAI
 
-    from callblocks.adapters.openai_chat import agents_provider
+    from callblocks.adapters.text_tools import agents_provider
 
     def answer(request: Any) -> Any:
         body = json.loads(request.content)

@@ -17,8 +17,7 @@ from typing import Any
 import litellm
 from litellm import CustomLLM
 
-from callblocks.adapters.openai_chat import message_with_calls, without_tools
-from callblocks.adapters.text_tools import TextTools
+from callblocks.adapters.text_tools import TextTools, message_with_calls, without_tools
 
 __all__ = ("CallblocksLLM", "handler")
 

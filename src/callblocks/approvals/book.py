@@ -120,7 +120,7 @@ class Statements(Protocol):
 
 
 class Tables(Protocol):
-    """Where the approvals are kept; a fault is an `ApprovalsUnavailable`."""
+    """The tables of the approvals; a fault is an `ApprovalsUnavailable`."""
 
     def transaction(self) -> AbstractContextManager[Statements]:
         """Give exclusive use of the approvals; the block is committed whole or rolled back."""

@@ -1,4 +1,4 @@
-"""What was counted, as sections: for a terminal, as JSON, and as one page with plots."""
+"""The counts of a corpus as sections: for a terminal, as JSON, and as one page with plots."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ _TRIES = 3
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a run is, in bytes of what it reads. `before` was done by earlier runs."""
+    """The progress of a run, in bytes of what it reads. `before` was done by earlier runs."""
 
     done: int
     before: int

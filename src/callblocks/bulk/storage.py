@@ -41,7 +41,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Storage(Protocol):
-    """What bulk work needs of a place. Names are relative, with `/` between their parts."""
+    """A place that bulk work reads or writes. Names are relative, with `/` between their parts."""
 
     def files(self, below: str = "") -> list[File]:
         """Return the files below a prefix that ends with `/`, sorted by name."""

@@ -1,4 +1,4 @@
-"""What was counted in a corpus. Tallies of parts add up to that of the whole, in any grouping.
+"""Counts of a corpus. Tallies of parts add up to that of the whole, in any grouping.
 
 What one program would have read of these logs is not known while they are read: it is the dialect
 that reads most, and all units have to be counted first. So every tally has, for each dialect, what

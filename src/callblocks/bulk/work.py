@@ -53,7 +53,7 @@ class ToolNote(msgspec.Struct, frozen=True):
 
 
 class BulkJob(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done with each text. `target` is "" where nothing is written."""
+    """The work on each text. `target` is "" where nothing is written."""
 
     target: str = ""
     source: tuple[str, ...] = ("auto",)

@@ -22,6 +22,7 @@ from callblocks.core.extras import needing
 __all__ = (
     "LazyGroup",
     "cli",
+    "completion",
     "main",
 )
 
@@ -162,9 +163,12 @@ COMMANDS = {
         "Show the changes that calls made or left open.",
     ),
     "timeline": ("callblocks.cli.commands.timeline", "Show, check and move what was kept of runs."),
-    "sandbox": ("callblocks.cli.commands.sandbox", "Say where commands run, and what holds there."),
+    "sandbox": (
+        "callblocks.cli.commands.policy:show_sandbox",
+        "Say where commands run, and what holds there.",
+    ),
     "dialects": ("callblocks.cli.commands.dialects", "List the dialects, or print all about one."),
-    "completion": ("callblocks.cli.commands.completion", "Print the completion script of a shell."),
+    "completion": ("callblocks.cli.main:completion", "Print the completion script of a shell."),
 }
 
 # The extra of each command that needs one; a subcommand has that of its group unless it is here.
@@ -257,3 +261,26 @@ def _run() -> int:
         say("interrupted")
         return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+# --- `callblocks completion`: what a shell sources to complete commands, options and dialects ---
+
+
+@click.command("completion", short_help="Print the completion script of a shell.")
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    bash  source <(callblocks completion bash), in ~/.bashrc
+    zsh   source <(callblocks completion zsh), in ~/.zshrc
+    fish  callblocks completion fish > ~/.config/fish/completions/callblocks.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    script = get_completion_class(shell)
+    assert script is not None
+    made = script(ctx.find_root().command, {}, "callblocks", "_CALLBLOCKS_COMPLETE")
+    # Not `source()`: it would run the shell to ask for its version.
+    click.echo(made.source_template % made.source_vars())

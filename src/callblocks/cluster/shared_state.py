@@ -1,4 +1,4 @@
-"""What replicas and workers share beside timelines and turns: approvals, the journal, a token.
+"""State that replicas and workers share beside timelines and turns: approvals, journal, token.
 
 The book of approvals is that of one machine, on tables instead of a file: the same statements, and
 the same order of locks. Its clock is that of the server, since a question may be asked on one
@@ -108,7 +108,7 @@ class _BookConnection:
 
 
 class _Executed(NamedTuple):
-    """What a statement gave, as the cursor of a file would."""
+    """The result of a statement, as the cursor of a file has it."""
 
     rows: list[dict[str, Any]]
     rowcount: int

@@ -78,7 +78,7 @@ class PostedFile(msgspec.Struct, frozen=True):
 
 
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is to be done: a prompt to answer, or an interrupted turn to go on with."""
+    """A prompt to answer, or an interrupted turn to go on with."""
 
     prompt: str = ""
     files: tuple[PostedFile, ...] = ()

@@ -202,7 +202,7 @@ class ModelQueued(_Happened, frozen=True, kw_only=True, tag="model-queued"):
 
 
 class ModelWrote(_Happened, frozen=True, kw_only=True, tag="model-wrote"):
-    """What the parser read in the model's reply: its own event, and the round of that reply.
+    """A part of the reply as the parser read it: its own event, and the round of the reply.
 
     `index` counts the calls of the turn, a call has its id on the timeline, and the span is in the
     text of the reply. What came apart from that text, as a native call does, has an empty span.

@@ -27,10 +27,10 @@ from callblocks.views.report_sections import (
     Interval,
     Intervals,
     Link,
-    Listing,
     Part,
     Section,
     Table,
+    Verbatim,
 )
 from callblocks.views.rows import visible
 
@@ -174,7 +174,7 @@ def make_report(header: RunHeader, trials: Sequence[Trial]) -> Report:
     )
 
 
-class _Version(msgspec.Struct):
+class _ReportVersion(msgspec.Struct):
     version: int
     setups: tuple[dict[str, Any], ...]
 
@@ -183,7 +183,7 @@ def read_report(path: str | Path) -> Report:
     """Read a report that was written as JSON."""
     try:
         content = Path(path).read_bytes()
-        found = msgspec.json.decode(content, type=_Version).version
+        found = msgspec.json.decode(content, type=_ReportVersion).version
         if found != _VERSION:
             raise CallerError(
                 f"{path}: the report is of another version of callblocks ({found}, and not "
@@ -474,7 +474,7 @@ def _conditions(report: Report) -> list[Part]:
         "follows from its task and its number, so that all setups have the same.",
         f"Tasks by class: {kinds}.",
         *(
-            Folded(f"The prompt of {name}, for the first task", [Listing(text)])
+            Folded(f"The prompt of {name}, for the first task", [Verbatim(text)])
             for name, text in report.prompts.items()
             if text
         ),

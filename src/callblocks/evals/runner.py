@@ -420,7 +420,7 @@ def _judged(trial: Trial, task: Task, log: _Log, check: Check | None) -> Trial:
 
 
 class _Log:
-    """What happened in the turn of a trial."""
+    """The events of a trial's turn."""
 
     def __init__(self, began: float) -> None:
         self._began = began

@@ -24,8 +24,8 @@ from callblocks.gateway.firewall import Firewall
 from callblocks.gateway.history import ModelPrompt, dialect_for, prompt_of
 from callblocks.gateway.model_reply import ModelReply, Sender
 from callblocks.gateway.upstreams import Upstream, hold_of
-from callblocks.models.fair_turns import FairTurns
 from callblocks.models.model import (
+    FairTurns,
     Message,
     NativeDelta,
     Piece,

@@ -36,7 +36,6 @@ from callblocks.server.approval_routes import (
     answer_approval,
     list_approvals,
 )
-from callblocks.server.chats.agui_routes import RunBody, post_run
 from callblocks.server.chats.chat_list import (
     ChatHits,
     ChatList,
@@ -58,12 +57,14 @@ from callblocks.server.chats.chat_routes import (
     ChatBody,
     ChatQuery,
     Resumed,
+    RunBody,
     ShownChat,
     Stopped,
     StreamQuery,
     cancel_call,
     make_again,
     post_chat,
+    post_run,
     resume_chat,
     show_chat,
     stop_chat,

@@ -59,7 +59,7 @@ class ToolVerdicts(msgspec.Struct, frozen=True):
 
 
 async def show_verdicts(request: Request) -> Response:
-    """What the policy says of each tool, before a call is made."""
+    """Return what the policy says of each tool, before a call is made."""
     host = service_of(request).host
     policy = host.settings.policy
     tools = [verdict_of(tool, policy) for tool in host.registry.tools]

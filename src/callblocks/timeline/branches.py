@@ -27,7 +27,7 @@ BRANCH = "branch"
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """Where a turn stands: the turn that it follows, "" for none, and the one it asks again."""
+    """The place of a turn: the turn that it follows, "" for none, and the one it asks again."""
 
     after: str
     again: str = ""

@@ -116,7 +116,7 @@ def _ingest(root: Root) -> Tool:
             title: what to call the file in results; for one file only
             tags: words to find it by, such as harbour; search with scope #harbour
         """
-        from callblocks.toolkits.search.ingest import IngestRequest, ingest
+        from callblocks.toolkits.search.refresh import IngestRequest, ingest
 
         kept = tuple(dict.fromkeys(tag_of(tag) for tag in tags))
         asked = IngestRequest(path=path, recursive=recursive, title=title, tags=kept)

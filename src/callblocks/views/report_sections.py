@@ -20,10 +20,10 @@ __all__ = (
     "Interval",
     "Intervals",
     "Link",
-    "Listing",
     "Part",
     "Section",
     "Table",
+    "Verbatim",
     "cell_text",
     "report_page",
     "section_rows",
@@ -86,7 +86,7 @@ class Intervals(msgspec.Struct, frozen=True):
     rows: Sequence[Interval]
 
 
-class Listing(msgspec.Struct, frozen=True):
+class Verbatim(msgspec.Struct, frozen=True):
     """A text as it stands, with its lines."""
 
     text: str
@@ -99,7 +99,7 @@ class Folded(msgspec.Struct, frozen=True):
     parts: Sequence[Part]
 
 
-Part: TypeAlias = "Table | Bars | Intervals | Listing | Folded | str"
+Part: TypeAlias = "Table | Bars | Intervals | Verbatim | Folded | str"
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -247,7 +247,7 @@ def _part(part: Part) -> str:
             return _bars(part)
         case Intervals():
             return _intervals(part)
-        case Listing():
+        case Verbatim():
             return f"<pre>{html.escape(visible(part.text))}</pre>\n"
         case Folded():
             parts = "".join(map(_part, part.parts))

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 from openai import AsyncOpenAI
 
-from callblocks.adapters.openai_chat import ToolsClient, without_tools
+from callblocks.adapters.text_tools import ToolsClient, without_tools
 
 CALL = 'I look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks.cli.commands import sandbox
+from callblocks.cli.commands import policy as sandbox
 from callblocks.guard.sandbox.sandbox import Missing
 from support.command import run
 

@@ -26,7 +26,7 @@ from callblocks.gateway.exchange import (
 )
 from callblocks.gateway.firewall import PolicyFirewall, Rewrite
 from callblocks.gateway.upstreams import Habits, ModelSettings, Upstream
-from callblocks.models import fair_turns
+from callblocks.models import model as fair_turns
 from callblocks.models.model import (
     Message,
     NativeDelta,
@@ -613,7 +613,7 @@ def test_a_small_model_is_taught_by_signatures_where_the_tools_are_many(
 def test_a_long_piece_is_read_in_parts_that_leave_turns(
     mode: UsedMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fair_turns, "_LONGEST", 0.0)
+    monkeypatch.setattr(fair_turns, "_LONGEST_WORK", 0.0)
     text = "x" * 100_000
     given = json.dumps({"city": text})
     if mode == "native":

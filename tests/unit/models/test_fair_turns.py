@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from callblocks.models import fair_turns
-from callblocks.models.fair_turns import FairTurns
+from callblocks.models import model as fair_turns
+from callblocks.models.model import FairTurns
 from callblocks.models.openai.endpoint import EndpointSettings
 from callblocks.models.openai.reply_stream import Arriving, HttpStream, server_events
 
@@ -49,7 +49,7 @@ def test_a_turn_is_passed_on_after_five_milliseconds_of_work(
 
 
 def test_comments_of_a_server_leave_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fair_turns, "_LONGEST", 0.0)
+    monkeypatch.setattr(fair_turns, "_LONGEST_WORK", 0.0)
 
     class Ready:
         """A reply that is there already."""

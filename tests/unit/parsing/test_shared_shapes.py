@@ -6,8 +6,8 @@ import pytest
 
 from callblocks import ToolSpec, parse
 from callblocks.parsing.engine import openers
+from callblocks.parsing.engine.markers import is_within_quotation
 from callblocks.parsing.engine.openers import Openers
-from callblocks.parsing.engine.quotation_marks import is_within_quotation
 from callblocks.parsing.shapes import xml_call
 from callblocks.parsing.shapes.tag_arguments import function_tags
 

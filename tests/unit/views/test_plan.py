@@ -11,7 +11,7 @@ from callblocks.runtime.judgement import Judged
 from callblocks.runtime.runtime import Runtime
 from callblocks.tools.declare import tool
 from callblocks.tools.registry import Registry
-from callblocks.views.terminal.summary import explained_rows, how_to_allow, plan_rows
+from callblocks.views.terminal.tables import explained_rows, how_to_allow, plan_rows
 from support.approvers import Person
 from support.terminal_rows import EVIL, harmless, lines
 from support.tool_runtime import call

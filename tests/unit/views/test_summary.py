@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from callblocks.core.outcomes import FAILURES, Artifact, Failure, Notice, Outcome
-from callblocks.views.terminal.summary import REFUSALS, cut_rows, summary_rows
+from callblocks.views.terminal.tables import REFUSALS, cut_rows, summary_rows
 from support.terminal_rows import EVIL, harmless, lines
 
 

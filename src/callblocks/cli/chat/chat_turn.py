@@ -39,7 +39,7 @@ from callblocks.views.chat.chat import TurnChat
 from callblocks.views.chat.timeline_chat import why
 from callblocks.views.replay import replayed
 from callblocks.views.rows import Row, visible_line, wrap
-from callblocks.views.terminal.summary import summary_rows, ways_to_allow
+from callblocks.views.terminal.tables import summary_rows, ways_to_allow
 
 __all__ = (
     "Begin",

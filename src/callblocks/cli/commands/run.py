@@ -68,7 +68,7 @@ from callblocks.session.taint import taint_of
 from callblocks.timeline.artifacts.artifacts import Artifacts
 from callblocks.tools.registry import Registry
 from callblocks.views.rows import visible_line
-from callblocks.views.terminal.summary import (
+from callblocks.views.terminal.tables import (
     cut_rows,
     explained_rows,
     how_to_allow,

@@ -62,7 +62,7 @@ class ArgumentDeltas:
 
     @property
     def agrees(self) -> bool:
-        """Whether what was sent could be made equal to the input."""
+        """Return whether what was sent could be made equal to the input."""
         return self._out.agrees
 
     def feed(self, raw: str) -> str:
@@ -117,7 +117,7 @@ class TextDeltas:
 
     @property
     def agrees(self) -> bool:
-        """Whether what was sent could be made equal to the text."""
+        """Return whether what was sent could be made equal to the text."""
         return self._out.agrees
 
     def feed(self, raw: str) -> str:

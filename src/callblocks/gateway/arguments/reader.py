@@ -314,7 +314,7 @@ _WORDS = ("true", "false", "null", "none")
 
 
 class Certainty(Enum):
-    """Whether a value is a string: it is, it is not certain yet, or only its end will tell."""
+    """The certainty that a value is a string: it is, it may be, or only its end will tell."""
 
     TEXT = "text"
     OPEN = "open"

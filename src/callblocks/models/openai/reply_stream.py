@@ -21,8 +21,7 @@ from typing import Any
 import msgspec
 
 from callblocks.core.errors import CallerError, ModelError
-from callblocks.models.fair_turns import FairTurns
-from callblocks.models.model import Piece
+from callblocks.models.model import FairTurns, Piece
 from callblocks.models.openai.endpoint import EndpointSettings
 from callblocks.models.openai.endpoint_faults import Faults, is_model_unknown
 from callblocks.models.openai.http_client import (

@@ -27,9 +27,8 @@ from typing import ClassVar
 from callblocks.core.events import Text
 from callblocks.parsing.engine.block import Block, Refused
 from callblocks.parsing.engine.fences import END_OF_LINE
-from callblocks.parsing.engine.markers import Markers, line
+from callblocks.parsing.engine.markers import Markers, ends_in_code_tag, line, opens_quotation
 from callblocks.parsing.engine.parse_state import ParseState, Reading
-from callblocks.parsing.engine.quotation_marks import ends_in_code_tag, opens_quotation
 
 __all__ = ("DiffHunks", "is_quoted")
 

@@ -44,8 +44,7 @@ from typing import NamedTuple, TypeAlias
 from callblocks.core.calls import Span
 from callblocks.core.events import CallInput, Event, Problem, Reasoning, Text
 from callblocks.core.specs import ToolSpec
-from callblocks.parsing.engine.markers import with_lf
-from callblocks.parsing.engine.quotation_marks import is_within_quotation
+from callblocks.parsing.engine.markers import is_within_quotation, with_lf
 
 __all__ = ("UNREAD", "ProseLog", "Unread", "find_unread", "is_common", "tool_meant")
 

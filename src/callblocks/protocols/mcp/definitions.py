@@ -1,4 +1,4 @@
-"""What a person and a model are shown of a server's tools, and whether it is still what it was.
+"""Definitions of a server's tools as a person and a model are shown them, and a check of changes.
 
 A definition is a stranger's word. On its way to a model its texts lose what could act (the markers
 of calls, headings and chat templates, invisible characters), and their length is bounded. A name or

@@ -71,7 +71,7 @@ _HTTP_TYPES = ("http", "streamable-http", "streamable_http", "streamableHttp")
 
 
 class OAuth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a server is signed in to.
+    """Settings to sign in to a server.
 
     Without `client_id`, the client registers itself there, and a person signs in with a browser.
     With `client_secret_env`, it signs in by itself.
@@ -404,7 +404,7 @@ _LARGEST_BODY = 4 << 20
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server listens, and what clients send. `names` are further names of the host."""
+    """The address of a server, and what its clients send. `names` are further names of the host."""
 
     host: str = "127.0.0.1"
     port: int = 8766

@@ -165,7 +165,7 @@ class TurnsHere(Protocol):
 
     @property
     def schedule(self) -> Schedule | None:
-        """Where turns wait that are due later; None where no turn can be."""
+        """The turns that are due later; None where no turn can be."""
         ...
 
     async def measure(self) -> None:

@@ -199,7 +199,7 @@ class ClusterChats:
 
     @property
     def schedule(self) -> Schedule:
-        """Where turns wait that are due later."""
+        """The turns that are due later."""
         return _ClusterSchedule(self._cluster, self)
 
     async def measure(self) -> None:

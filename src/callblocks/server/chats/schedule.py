@@ -88,7 +88,7 @@ class Unscheduled(msgspec.Struct, frozen=True):
 
 
 class Schedule(Protocol):
-    """Where turns wait until they are due."""
+    """The turns that wait until they are due."""
 
     async def add(
         self, chat: str, prompt: str, choice: Choice, user: str, delay: float, every: float

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from callblocks.guard.sandbox.confine import lock_in, own_places
+from callblocks.guard.sandbox.landlock import lock_in, own_places
 from callblocks.toolkits.documents.render_protocol import (
     Failed,
     Kind,

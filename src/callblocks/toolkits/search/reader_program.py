@@ -19,7 +19,7 @@ from contextlib import suppress
 import msgspec
 
 from callblocks.core.extras import install_line
-from callblocks.guard.sandbox.confine import lock_in, own_places
+from callblocks.guard.sandbox.landlock import lock_in, own_places
 from callblocks.toolkits.search.chunks import Unreadable
 from callblocks.toolkits.search.reader_process import ReaderLine
 

@@ -86,7 +86,7 @@ _ANSWER = {
 
 
 class _Voice(msgspec.Struct):
-    """Who speaks: the model, or a member of a team; what they have open in this run."""
+    """The speaker, the model or a member of a team, and what it has open in this run."""
 
     name: str = ""
     run: str = ""

@@ -10,7 +10,7 @@ from callblocks.guard.sandbox.landlock import landlock_version
 
 PROBE = """
 import ctypes, os, socket, sys
-from callblocks.guard.sandbox.confine import lock_in, own_places
+from callblocks.guard.sandbox.landlock import lock_in, own_places
 kept, open_to_it = sys.argv[1:]
 assert lock_in(read=own_places(), write=[open_to_it], parent=os.getppid())
 
