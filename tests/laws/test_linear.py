@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from callblocks import ToolSpec, dialects
+from callblocks import ToolSpec, dialects, parse
+from callblocks.parsing.engine import unread
 from callblocks.parsing.shapes.json_calls import JsonCalls
 from support.corpus import texts_of
 from support.sampling import sample
@@ -277,3 +278,19 @@ def test_twice_the_names_in_prose_are_twice_the_work(piece: int) -> None:
             for text in texts
         )
         assert twice <= GROWTH * once, (first, repeated, last)
+
+
+def test_the_end_of_a_reported_call_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Work does not count what a compiled pattern searches.
+    class Counted:
+        searched = 0
+
+        def search(self, text: str, at: int) -> None:
+            self.searched += len(text) - at
+
+    counted = Counted()
+    monkeypatch.setattr(unread, "_SEPARATOR", counted)
+    text = '{"name": "ls", ' * 500
+    problems = parse(text, "auto", tools=TOOLS).problems
+    assert len(problems) > 100
+    assert counted.searched <= len(text)

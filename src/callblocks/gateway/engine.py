@@ -11,8 +11,11 @@ bounded by `retries`, refusals of the firewall by `_DENIALS`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
+from functools import partial
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -39,12 +42,16 @@ from callblocks.parsing.dialect import Dialect
 
 __all__ = ("reply",)
 
+_Result = TypeVar("_Result")
+
 # How often a model may be told that the firewall denied its calls, within one request.
 _DENIALS = 5
 # Servers that report no usage: characters of a token, on average.
 _CHARACTERS_A_TOKEN = 4
 # The most characters of a model that are read at a time.
 _PART = 512
+# From so many characters on, what reads all of them at once would keep other streams waiting.
+_LONG = 65_536
 
 
 async def reply(
@@ -87,7 +94,10 @@ class _Exchange:
         hold = await hold_of(self._request, self._upstream, dialect_for(self._upstream))
         while True:
             mode: UsedMode = "text" if hold else self._mode()
-            prompt = prompt_of(self._request, self._upstream, mode, after, hold, bare=bare)
+            prompt = await _in_turn(
+                partial(prompt_of, self._request, self._upstream, mode, after, hold, bare=bare),
+                sum(map(_length, (*self._request.messages, *after))),
+            )
             reader = ModelReply(
                 self._request,
                 prompt,
@@ -146,7 +156,8 @@ class _Exchange:
                     await turns.pass_on()
                 if reader.is_enough:
                     break
-        for event in reader.close():
+        # What could not be read as a call is looked at anew in the end.
+        for event in await _in_turn(lambda: [*reader.close()], reader.length):
             yield event
         self._characters += reader.length
         if not self._has_usage:
@@ -225,6 +236,15 @@ def _is_refusal(error: ModelError) -> bool:
 
 def _has_demands(prompt: ModelPrompt) -> bool:
     return any(name in prompt.request.extra for name in _DEMANDS)
+
+
+async def _in_turn(work: Callable[[], _Result], length: int) -> _Result:
+    """Do work on a text of this length, apart from the event loop where that takes long."""
+    return work() if length < _LONG else await asyncio.to_thread(work)
+
+
+def _length(message: Message) -> int:
+    return sum(len(part.text) for part in message.parts if isinstance(part, TextPart))
 
 
 def _parts(piece: Piece) -> Iterable[Piece]:

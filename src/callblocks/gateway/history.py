@@ -27,6 +27,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
+from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import structs
@@ -101,31 +102,38 @@ _Value = TypeVar("_Value")
 
 
 class SizedCache(Generic[_Value]):
-    """The newest values, at most so many, and of at most so many characters together."""
+    """The newest values, at most so many, and of at most so many characters together.
+
+    Long prompts are made in threads.
+    """
 
     def __init__(self, most: int, characters: int) -> None:
         self._most = most
         self._characters = characters
         self._known: OrderedDict[Hashable, tuple[_Value, int]] = OrderedDict()
+        self._lock = Lock()
         self.size = 0
 
     def get(self, key: Hashable) -> _Value | None:
         """Return a value, `None` where it is not kept."""
-        found = self._known.get(key)
-        if found is None:
-            return None
-        self._known.move_to_end(key)
-        return found[0]
+        with self._lock:
+            found = self._known.get(key)
+            if found is None:
+                return None
+            self._known.move_to_end(key)
+            return found[0]
 
     def put(self, key: Hashable, value: _Value, size: int) -> None:
         """Keep a value of a size; one that is larger than all that is kept is not."""
         if size > self._characters:
             return
-        self._known[key] = value, size
-        self.size += size
-        while len(self._known) > self._most or self.size > self._characters:
-            _, (_, gone) = self._known.popitem(last=False)
-            self.size -= gone
+        with self._lock:
+            _, known = self._known.pop(key, (value, 0))
+            self._known[key] = value, size
+            self.size += size - known
+            while len(self._known) > self._most or self.size > self._characters:
+                _, (_, gone) = self._known.popitem(last=False)
+                self.size -= gone
 
 
 class ModelPrompt(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from callblocks.core.blocks import TextPart, text_of
 from callblocks.core.calls import Call
 from callblocks.core.errors import ModelError
 from callblocks.core.events import CallInput, CallReady, CallStarted, Reasoning, Text
+from callblocks.gateway import engine
 from callblocks.gateway.engine import reply
 from callblocks.gateway.exchange import (
     Finished,
@@ -25,6 +27,7 @@ from callblocks.gateway.exchange import (
     ToolChoice,
 )
 from callblocks.gateway.firewall import PolicyFirewall, Rewrite
+from callblocks.gateway.history import prompt_of
 from callblocks.gateway.upstreams import Habits, ModelSettings, Upstream
 from callblocks.models import model as fair_turns
 from callblocks.models.model import (
@@ -639,3 +642,19 @@ def test_a_long_piece_is_read_in_parts_that_leave_turns(
 
     assert calls(asyncio.run(collect())) == [("get_weather", {"city": text})]
     assert turns > 20
+
+
+def test_long_texts_are_read_apart_from_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def prompt(*given: Any, **more: Any) -> Any:
+        seen.append(threading.current_thread() is threading.main_thread())
+        return prompt_of(*given, **more)
+
+    monkeypatch.setattr(engine, "prompt_of", prompt)
+    for length in (10, 100_000):
+        messages = (Message("user", (TextPart("x" * length),)),)
+        text = f"{'y' * length} {hermes('get_weather', city='Oslo')}"
+        events = run(Told(text), asked(messages=messages))
+        assert calls(events) == [("get_weather", {"city": "Oslo"})]
+    assert seen == [True, False]

@@ -576,9 +576,9 @@ class _Scene:
         text, end = self._text, last.place[1]
         if text.endswith("</", end, start):
             return True
-        # A name may occur many times behind a report. The separator is searched once per report,
-        # since a search per occurrence would be quadratic.
-        if self._parted_from != end:
+        # A name may occur, and be reported, any number of times. The next separator is searched
+        # for once: a search per occurrence, or per report, would be quadratic.
+        if not self._parted_from <= end <= self._parted:
             hit = _SEPARATOR.search(text, end)
             self._parted_from, self._parted = end, hit.start() if hit else len(text)
         return self._parted >= start and not _NAMED_NEXT.search(
