@@ -92,6 +92,11 @@ def test_it_is_drawn_the_same_however_it_arrives(stage: Stage) -> None:
     }"""
     stage.element.evaluate(fed, TEXT)
     assert stage.find(".prose").evaluate(html) == whole
+    # Its end comes with its last words, and they explain what stood before.
+    half = [{"type": "text", "text": TEXT[: TEXT.index("[^1]:")], "state": "streaming"}]
+    stage.show(half, live=True)
+    stage.show([{"type": "text", "text": TEXT, "state": "done"}])
+    assert stage.find(".prose").evaluate(html) == whole
 
 
 DIAGRAM = """```mermaid

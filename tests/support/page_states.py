@@ -159,6 +159,44 @@ def _shared(page: Page, site: Site) -> None:
     expect(page.get_by_text("All five came back").first).to_be_visible()
 
 
+def _versions(page: Page, site: Site) -> None:
+    site.say("When is low water?", "tides")
+    page.goto(site.page("tides"))
+    page.get_by_role("button", name="Edit").click()
+    page.locator("form.edit textarea").fill("When is low water at Holm Island?")
+    page.locator("form.edit").get_by_role("button", name="Send").click()
+    expect(page.get_by_role("group", name="Versions of your message")).to_contain_text("2/2")
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    page.get_by_role("button", name="Edit").click()
+
+
+def _search(page: Page, site: Site) -> None:
+    site.say("When is low water at Holm Island?", "tides")
+    site.say("Make one call", "trip")
+    page.goto(site.page("trip"))
+    if page.get_by_role("button", name="Chats and pages").is_visible():
+        page.get_by_role("button", name="Chats and pages").click()
+    page.get_by_role("searchbox", name="Search all chats").fill("low wat")
+    expect(page.get_by_text("1 chat found")).to_be_visible()
+
+
+def _results(page: Page, site: Site) -> None:
+    ask(page, site, "Show results")
+    expect(page.get_by_text("That is all that my script says.")).to_be_visible()
+    open_batch(page, "3 tool calls")
+
+
+def _rich(page: Page, site: Site) -> None:
+    ask(page, site, "Show rich text")
+    expect(page.locator(".diagram img")).to_be_visible()
+    expect(page.locator(".prose math")).to_be_visible()
+
+
+def _settings(page: Page, site: Site) -> None:
+    page.goto(f"{site.url}/settings")
+    expect(page.locator(".tool").first).to_be_visible()
+
+
 STATES: dict[str, State] = {
     "empty": _empty,
     "streaming": _streaming,
@@ -178,6 +216,11 @@ STATES: dict[str, State] = {
     "playground": _playground,
     "inspector": _inspector,
     "keys": _keys,
+    "versions": _versions,
+    "search": _search,
+    "results": _results,
+    "rich": _rich,
+    "settings": _settings,
     "shared": _shared,
 }
 """By name: all that is drawn."""

@@ -71,7 +71,14 @@ export class MarkdownView {
     this.#isOver = !live;
     this.#text = safe;
     try {
+      const isWhole = this.#blocks.length === 0;
       this.#read(safe);
+      // The explanation may come with the very end.
+      if (!live && !isWhole && this.#hasLinks()) {
+        this.#forget();
+        this.#text = safe;
+        this.#read(safe);
+      }
       this.#enrich(live);
     } catch {
       // Thousands of quotes within each other are too deep to read, and nobody means them.

@@ -146,7 +146,7 @@ export const css = [
   ".tree .tree { padding-left: 2ch; }",
   ".tree li { overflow-wrap: anywhere; white-space: pre-wrap; }",
   ".tree li:not(:has(> details)) { padding-left: 2ch; }",
-  ".tree summary { width: fit-content; max-width: 100%; border-radius: var(--r-1); list-style: none; cursor: pointer; }",
+  ".tree summary { line-height: 1.5rem; width: fit-content; max-width: 100%; border-radius: var(--r-1); list-style: none; cursor: pointer; }",
   ".tree summary::-webkit-details-marker { display: none; }",
   ".tree summary::before { content: \"›\"; display: inline-block; width: 1ch; margin-right: 1ch; color: var(--text-3); }",
   ".tree details[open] > summary::before { rotate: 90deg; }",
