@@ -92,11 +92,30 @@ def test_blank_lines_and_invisible_characters_push_nothing_away(page: Page, site
     expect(rows).to_have_text(["echo a", "⟨399 blank lines⟩", "touch⟨U+00A0⟩b⟨U+202E⟩␍; echo c"])
 
 
-def test_the_tab_says_that_somebody_waits(page: Page, site: Site) -> None:
+# Somebody who looks elsewhere, and once said that they want to be told.
+AWAY = """
+localStorage.setItem("callblocks.notify", "true");
+globalThis.look = "hidden";
+Object.defineProperty(document, "visibilityState", { get: () => look });
+globalThis.told = [];
+globalThis.Notification = class extends EventTarget {
+  static permission = "granted";
+  constructor(words, { body }) { super(); told.push(`${words}: ${body}`); }
+};
+"""
+
+
+def test_the_tab_and_a_notification_say_that_somebody_waits(page: Page, site: Site) -> None:
+    page.add_init_script(AWAY)
     ask(page, site, "act", what="one thing")
     expect(page).to_have_title("1 to approve · please")
+    assert page.evaluate("() => told") == ["A call waits for you: please"]
     page.get_by_label("Reason for denying").fill("not today")
     page.get_by_role("button", name="Deny").click()
+    expect(page).to_have_title("Done · please")
+    page.evaluate(
+        "() => { look = 'visible'; document.dispatchEvent(new Event('visibilitychange')); }"
+    )
     expect(page).to_have_title("please · callblocks")
     batch = page.locator("details.batch")
     expect(batch.locator("summary")).to_contain_text("act, not run")

@@ -29,6 +29,11 @@ function notify(waiting, title) {
   });
 }
 
+const ICON = "/web/icon.svg";
+// The same with a dot, while somebody is asked.
+const ICON_ASKS =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 18 18' fill='%230a8894'%3E%3Crect x='1' y='2' width='10' height='4' rx='1.5'/%3E%3Crect x='4' y='12' width='8' height='4' rx='1.5'/%3E%3Ccircle cx='13' cy='6' r='5' fill='%23b26a00'/%3E%3C/svg%3E";
+
 /** What stands over a conversation. */
 export class ChatHeader {
   /** @param {string} chat */
@@ -36,6 +41,10 @@ export class ChatHeader {
     this._chat = chat;
     this._title = "";
     this._waiting = 0;
+    this._isLive = false;
+    /** How a turn ended that nobody has looked at since. */
+    this._ended = "";
+    document.addEventListener("visibilitychange", () => this._look());
     set(byId("timeline"), "href", `/timeline?name=${encodeURIComponent(chat)}`);
   }
 
@@ -55,10 +64,32 @@ export class ChatHeader {
     this._showTab();
   }
 
+  /**
+   * @param {boolean} isLive whether a turn runs
+   * @param {string} status how the last one ended
+   */
+  setLive(isLive, status) {
+    if (isLive === this._isLive) return;
+    this._isLive = isLive;
+    const isSeen = document.visibilityState === "visible";
+    this._ended = isLive || isSeen ? "" : t(["failed", "limited", "interrupted"].includes(status) ? "Failed" : "Done");
+    this._showTab();
+  }
+
+  _look() {
+    if (document.visibilityState !== "visible" || !this._ended) return;
+    this._ended = "";
+    this._showTab();
+  }
+
   /** The state stands first: tabs cut the end. */
   _showTab() {
-    const name = this._title || "New chat";
-    document.title = this._waiting ? `${this._waiting} to approve · ${name}` : `${name} · callblocks`;
+    const name = this._title || t("New chat");
+    const waits = this._waiting ? t("{n} to approve", { n: this._waiting }) : "";
+    const state = waits || (this._isLive ? t("Running") : this._ended);
+    document.title = state ? `${state} · ${name}` : `${name} · callblocks`;
+    const icon = document.querySelector("link[rel=icon]");
+    if (icon) set(icon, "href", waits ? ICON_ASKS : ICON);
   }
 
   /**

@@ -279,6 +279,7 @@ export class ChatPage {
     const { status, isLive, isKnown } = this.stream;
     this.composer?.setLive(isLive);
     this.queue?.setLive(isLive);
+    this.header.setLive(isLive, this.stream.ended);
     this.header.show(this.stream);
     this._tellWaiting();
     if (this._resume) this._resume.hidden = status !== "interrupted" || isLive;
