@@ -58,8 +58,13 @@ class Telling:
 
     def __call__(self, event: TurnEvent) -> None:
         """Tell an event, unless it comes too late."""
-        if self._take(event):
-            self._tell(event)
+        # Most events are a piece of text that a model wrote: they are passed on first.
+        if type(event) is ModelWrote:
+            if type(written := event.event) is CallReady:
+                self._written[written.call.id] = written.call
+        elif not self._take(event):
+            return
+        self._tell(event)
 
     def listener(self, loop: asyncio.AbstractEventLoop) -> Listener:
         """Return a listener for a runtime; events of worker threads are passed on in the loop's
@@ -92,9 +97,6 @@ class Telling:
     def _take(self, event: TurnEvent) -> bool:
         """Track the state of calls; return whether the event comes in time."""
         match event:
-            case ModelWrote(event=written):
-                if isinstance(written, CallReady):
-                    self._written[written.call.id] = written.call
             case CallBegan(id=id):
                 self._running.add(id)
             case CallTold(id=id):
@@ -218,13 +220,14 @@ class TurnLog:
             if over > 1:
                 return
             event = msgspec.structs.replace(event, text=_LEFT_OUT) if over == 1 else event
-        seq = self._last()
-        at = self._place[1] + 1 if seq == self._place[0] else 1
+        seq, (before, at) = self._last(), self._place
+        at = at + 1 if seq == before else 1
         self._place = (seq, at)
         self.events.append(Logged(seq, at, event))
         if isinstance(event, TurnEnded) and not event.member:
             self.is_over = True
-        self._wake()
+        if self._more is not None:
+            self._wake()
 
     def keep(self, logged: Logged) -> None:
         """Take an event that has its number already."""

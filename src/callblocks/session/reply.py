@@ -392,8 +392,10 @@ class Reply:
     def _take(self, events: Iterable[Event]) -> None:
         for event in events:
             match event:
-                case Text():
-                    self._say(event)
+                case Text(text=text):
+                    if text:
+                        self._prose.append(text)
+                        self._tell(ModelWrote(event=event, round=self._round))
                 case Reasoning():
                     self._think(event)
                 case CallStarted():
@@ -432,11 +434,6 @@ class Reply:
 
     def _pass(self, event: Event) -> None:
         self._tell(ModelWrote(event=event, round=self._round))
-
-    def _say(self, event: Text) -> None:
-        if event.text:
-            self._prose.append(event.text)
-            self._pass(event)
 
     def _think(self, event: Reasoning) -> None:
         if event.text:

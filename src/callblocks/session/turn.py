@@ -409,7 +409,13 @@ class TurnRun:
             aclosing(self._speaker.pieces(request)) as pieces,
         ):
             async for piece in pieces:
-                await self._take(piece, reply)
+                # Most pieces are a word: they go in without a coroutine of their own.
+                if type(piece) is Spoken and len(piece.text) <= min(
+                    self._settings.text - reply.length, _SLICE
+                ):
+                    reply.feed(piece.text)
+                else:
+                    await self._take(piece, reply)
 
     async def _take(self, piece: Piece, reply: Reply) -> None:
         match piece:

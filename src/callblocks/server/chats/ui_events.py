@@ -113,10 +113,11 @@ def _joined(
     parts: list[bytes] = []
     size = sent = 0
     for logged, following in zip_longest(batch, batch[1:]):
-        *first, last = stream.feed(logged.event) or (None,)
-        parts += map(event_bytes, first)
-        if last is not None:
-            parts.append(event_bytes(last, _number(logged, following)))
+        chunks = stream.feed(logged.event)
+        if len(chunks) > 1:
+            parts.extend(map(event_bytes, chunks[:-1]))
+        if chunks:
+            parts.append(event_bytes(chunks[-1], _number(logged, following)))
             size += len(parts[-1])
         if size > PIECE:
             yield b"".join(parts)
@@ -129,8 +130,7 @@ def _joined(
 
 def _number(logged: Logged, following: Logged | None) -> str:
     """The number of an event; "" where the next one has the same."""
-    place = (logged.seq, logged.at)
-    is_shared = following is not None and place == (following.seq, following.at)
+    is_shared = following is not None and logged.at == following.at and logged.seq == following.seq
     return "" if is_shared else f"{logged.seq}.{logged.at}"
 
 

@@ -41,6 +41,8 @@ _HEADERS = {
 
 def event_bytes(value: object, id: str = "", kind: str = "") -> bytes:
     """One event; JSON has no line breaks, so it is one line."""
+    if id and not kind:
+        return b"id: %s\ndata: %s\n\n" % (id.encode(), encode_json(value))
     head = (f"event: {kind}\n" if kind else "") + (f"id: {id}\n" if id else "")
     return b"%sdata: %s\n\n" % (head.encode(), encode_json(value))
 

@@ -163,6 +163,11 @@ class UiStream:
         """Take the next event."""
         if self._is_over:
             return []
+        # Most events are more text of a part that is open.
+        if type(event) is ModelWrote and type(event.event) is Text and self._in_step:
+            more = self._texts.more("text", event.event.text, event.member)
+            if more is not None:
+                return [more]
         return [*self._begin(event), *self._take(event)]
 
     def skip(self, event: TurnEvent) -> None:

@@ -91,6 +91,11 @@ class _Open(msgspec.Struct, frozen=True):
     kind: _Kind
     id: str
 
+    @property
+    def delta(self) -> str:
+        """The type of a chunk of its text."""
+        return "text-delta" if self.kind == "text" else "reasoning-delta"
+
     def chunk(self, what: Literal["start", "delta", "end"]) -> Chunk:
         return {"type": f"{self.kind}-{what}", "id": self.id}
 
@@ -102,6 +107,13 @@ class TextParts:
         self._open: dict[str, _Open] = {}
         self._blank: dict[tuple[str, _Kind], str] = {}
         self._count = 0
+
+    def more(self, kind: _Kind, text: str, member: str) -> Chunk | None:
+        """Return the chunk of text for the part that is open; None if another one must begin."""
+        part = self._open.get(member)
+        if part is None or part.kind != kind or not text:
+            return None
+        return {"type": part.delta, "id": part.id, "delta": whole(text)}
 
     def add(self, kind: _Kind, text: str, member: str = "") -> list[Chunk]:
         """Take a piece of text."""
@@ -115,7 +127,8 @@ class TextParts:
             ended = self.end(member)
             part = self._begin(kind, member)
             return [*ended, _started(part, member), {**part.chunk("delta"), "delta": text}]
-        return [{**part.chunk("delta"), "delta": text}] if text else []
+        more = self.more(kind, text, member)
+        return [] if more is None else [more]
 
     def end(self, member: str) -> list[Chunk]:
         """End what this one says; blank text that waits goes."""
