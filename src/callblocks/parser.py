@@ -34,6 +34,8 @@ __all__ = (
     "convert",
     "near_dialects",
     "parse",
+    "reply_dialects",
+    "reply_parser",
     "unknown_dialect",
 )
 
@@ -96,6 +98,35 @@ class Options(TypedDict, total=False):
     reasoning: Sequence[tuple[str, str]]
     in_reasoning: bool
     limits: Limits | None
+
+
+def reply_parser(
+    first: str, tools: ToolSpecs, *, reasoning: Sequence[tuple[str, str]] = ()
+) -> Engine:
+    """Return a parser for the reply of a model that is asked in the dialect `first`, "" for none.
+
+    A model may write another dialect than it was taught, so all are read.
+    """
+    return Engine(
+        reply_dialects(first),
+        preferred=dialects[first] if first else None,
+        tools=tools,
+        in_code_fences="whole",
+        reasoning=reasoning,
+    )
+
+
+def reply_dialects(first: str = "") -> tuple[Dialect, ...]:
+    """Return all dialects that `auto` reads and models write, the preferred one first."""
+    return _reply_dialects(first, registered_dialects())
+
+
+@cache
+def _reply_dialects(first: str, _: tuple[Dialect, ...]) -> tuple[Dialect, ...]:
+    # The second argument is part of the key: a dialect that is registered later is read, too.
+    known = [one for one in dialects.values() if one.in_auto and one.rules]
+    preferred = [dialects[first]] if first else []
+    return (*preferred, *(one for one in known if one not in preferred))
 
 
 def parse(

@@ -16,6 +16,7 @@ from callblocks.core.errors import CallerError
 from callblocks.dialects import dialects, table
 from callblocks.dialects.hermes import Hermes
 from callblocks.guard.files.root import Root
+from callblocks.parser import reply_dialects
 from callblocks.plugins import PluginWarning, load_plugins, register_dialects
 from callblocks.toolkits.standard import standard_tools
 
@@ -150,6 +151,14 @@ def test_a_program_registers_a_dialect_once(site: Path) -> None:
     nameless = type("Nameless", (Hermes,), {"name": "-"})()
     with pytest.raises(CallerError, match="a dialect has a name"):
         register_dialect(nameless)
+
+
+def test_replies_are_read_in_a_dialect_that_was_registered_after_the_first_reply(
+    site: Path,
+) -> None:
+    known = reply_dialects()
+    own = register_dialect(type("Late", (Hermes,), {"name": "late-one"})())
+    assert reply_dialects() == (*known, own)
 
 
 def test_tools_of_a_plugin_are_known_and_trusted_no_more_than_others(site: Path) -> None:

@@ -51,6 +51,7 @@ from callblocks.models.model import (
     UsedMode,
     context_of,
 )
+from callblocks.parser import reply_parser
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.loop import Engine
 from callblocks.parsing.teaching import EXAMPLE_LEAD, compact_spec
@@ -218,13 +219,7 @@ def _text_prompt(
     top = "\n\n".join(filter(None, (text.strip() for text in words)))
     sent = ((Message("system", (TextPart(top),)),) if top else ()) + tuple(messages)
     parser = (
-        Engine(
-            _read_dialects(dialect.name),
-            preferred=dialect,
-            tools=tools,
-            in_code_fences="whole",
-            reasoning=_REASONING,
-        )
+        reply_parser(dialect.name, tools, reasoning=_REASONING)
         if tools
         else Engine((), reasoning=_REASONING)
     )
@@ -450,13 +445,7 @@ def _native_prompt(
     parser = (
         Engine((), reasoning=_REASONING)
         if mode == "native"
-        else Engine(
-            _read_dialects(first),
-            preferred=dialects[first] if first else None,
-            tools=names.read_specs,
-            in_code_fences="whole",
-            reasoning=_REASONING,
-        )
+        else reply_parser(first, names.read_specs, reasoning=_REASONING)
     )
     return ModelPrompt(mode, asked, None, parser, names, writer.has_signs)
 
@@ -674,11 +663,3 @@ def _taught(dialect: str, tools: _ToolKey, compact: bool) -> str:
 @lru_cache(maxsize=64)
 def _neutral(dialect: str, tools: _ToolKey) -> Neutral:
     return Neutral(tuple(tools), [dialects[dialect]])
-
-
-@lru_cache(maxsize=128)
-def _read_dialects(first: str) -> tuple[Dialect, ...]:
-    """Return all dialects that `auto` reads and models write, the preferred one first."""
-    known = [one for one in dialects.values() if one.in_auto and one.rules]
-    preferred = [dialects[first]] if first else []
-    return (*preferred, *(one for one in known if one not in preferred))

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -35,7 +34,7 @@ from callblocks.models.model import (
     mode_of,
     scenarios_of,
 )
-from callblocks.parser import AUTO, convert
+from callblocks.parser import AUTO, convert, reply_dialects, reply_parser
 from callblocks.parsing.dialect import Dialect
 from callblocks.parsing.loop import Engine
 from callblocks.parsing.teaching import compact_spec
@@ -194,7 +193,7 @@ class Speaker:
         """Take the dialect of a model's first calls for its own, where its family is not known."""
         self._has_called = self._has_called or (bool(calls) and mode != "text")
         if not self._known and not self._learned:
-            taught = {one.name for one in _read_dialects("")}
+            taught = {one.name for one in reply_dialects()}
             self._learned = next((one.dialect for one in calls if one.dialect in taught), "")
 
     def give_up_tools(self) -> None:
@@ -238,13 +237,7 @@ class Speaker:
         reasoning = self._settings.reasoning
         if mode == "native":
             return Engine((), reasoning=reasoning)
-        return Engine(
-            _read_dialects(first),
-            preferred=dialects[first] if first else None,
-            tools=tools,
-            in_code_fences="whole",
-            reasoning=reasoning,
-        )
+        return reply_parser(first, tools, reasoning=reasoning)
 
     async def pieces(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it comes; whatever the model raises is a `ModelError`."""
@@ -277,14 +270,6 @@ class Speaker:
             short = map(compact_spec, self._tools) if self._is_compact() else self._tools
             self._names = NativeNames(short)
         return self._names
-
-
-@cache
-def _read_dialects(first: str) -> tuple[Dialect, ...]:
-    """Return all dialects that `auto` reads and models write, the preferred one first."""
-    known = [one for one in dialects.values() if one.in_auto and one.rules]
-    preferred = [dialects[first]] if first else []
-    return (*preferred, *(one for one in known if one not in preferred))
 
 
 def _translator(

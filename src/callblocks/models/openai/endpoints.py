@@ -218,8 +218,8 @@ _REFUSALS = (400, 404, 405, 415, 422, 500, 501)
 _CHARACTERS_A_TOKEN = 8
 
 
-class ChatEndpoint:
-    """A `Model` that asks `{base_url}/chat/completions`."""
+class _Endpoint:
+    """What a server is known to be: the same for both of its addresses."""
 
     writes_results = False
 
@@ -228,17 +228,6 @@ class ChatEndpoint:
         self.stream = HttpStream(settings)
         self.context = settings.context
         self._has_asked = False
-        self._has_tools = False
-        # A reply to a request with tools has come: its end says whether the server knows them.
-        self.is_tried = settings.mode != "auto"
-        self._has_no_system = False
-        self._unknown_fields: set[str] = set()
-        self._reasoning_field = ""
-        # The mode in which the next request is to be written.
-        self.mode: UsedMode = "mixed" if settings.mode == "auto" else settings.mode
-
-    def __repr__(self) -> str:
-        return f"ChatEndpoint({self._settings!r})"
 
     @property
     def name(self) -> str:
@@ -261,6 +250,24 @@ class ChatEndpoint:
             self._settings = await with_known_server(self._settings, self.stream)
             self._has_asked = True
         return self.grammar_form
+
+
+class ChatEndpoint(_Endpoint):
+    """A `Model` that asks `{base_url}/chat/completions`."""
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        super().__init__(settings)
+        self._has_tools = False
+        # A reply to a request with tools has come: its end says whether the server knows them.
+        self.is_tried = settings.mode != "auto"
+        self._has_no_system = False
+        self._unknown_fields: set[str] = set()
+        self._reasoning_field = ""
+        # The mode in which the next request is to be written.
+        self.mode: UsedMode = "mixed" if settings.mode == "auto" else settings.mode
+
+    def __repr__(self) -> str:
+        return f"ChatEndpoint({self._settings!r})"
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
@@ -386,43 +393,16 @@ def _passes_over(body: dict[str, Any], piece: Piece) -> bool:
 _MOST_TOKENS = 2048
 
 
-class CompletionEndpoint:
+class CompletionEndpoint(_Endpoint):
     """A `Model` that asks `{base_url}/completions`; `format` is the form of its prompt."""
-
-    writes_results = False
 
     def __init__(self, settings: EndpointSettings, format: str = "chatml") -> None:
         check_is_text(settings.mode)
-        self._settings = settings
+        super().__init__(settings)
         self._format = prompt_format(format)
-        self.stream = HttpStream(settings)
-        self.context = settings.context
-        self._has_asked = False
 
     def __repr__(self) -> str:
         return f"CompletionEndpoint({self._settings!r}, {self._format.name!r})"
-
-    @property
-    def name(self) -> str:
-        """Return the model's name, as the server knows it."""
-        return self._settings.model
-
-    @property
-    def grammar_form(self) -> GrammarForm:
-        """Return how the server holds a reply to a form; "" if that is unknown."""
-        return grammar_form(self._settings)
-
-    @property
-    def server(self) -> str:
-        """Return the name of the known server behind the address; "" where it is not known."""
-        return self._settings.server
-
-    async def find_grammar_form(self) -> GrammarForm:
-        """Return it; for a bare address, ask the server once who it is."""
-        if not self._has_asked:
-            self._settings = await with_known_server(self._settings, self.stream)
-            self._has_asked = True
-        return self.grammar_form
 
     async def reply(self, request: Request) -> AsyncGenerator[Piece, None]:
         """Yield the reply as it arrives; closing it ends the request."""
