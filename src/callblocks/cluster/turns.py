@@ -16,6 +16,7 @@ import msgspec
 from callblocks.core.calls import Call
 from callblocks.core.errors import CallerError
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice
+from callblocks.session.traces import parent
 from callblocks.timeline.branches import Branch
 
 __all__ = (
@@ -78,7 +79,10 @@ class PostedFile(msgspec.Struct, frozen=True):
 
 
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A prompt to answer, or an interrupted turn to go on with."""
+    """A prompt to answer, or an interrupted turn to go on with.
+
+    `trace` names the span of the request that it came with.
+    """
 
     prompt: str = ""
     files: tuple[PostedFile, ...] = ()
@@ -86,6 +90,7 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     branch: Branch | None = None
     calls: tuple[Call, ...] = ()
     is_resumed: bool = False
+    trace: str = ""
 
     @classmethod
     def of(
@@ -98,7 +103,14 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ) -> Self:
         """Return the request for a prompt."""
         posted = tuple(PostedFile(file.name, file.content) for file in files)
-        return cls(prompt=prompt, files=posted, choice=choice, branch=branch, calls=tuple(calls))
+        return cls(
+            prompt=prompt,
+            files=posted,
+            choice=choice,
+            branch=branch,
+            calls=tuple(calls),
+            trace=parent(),
+        )
 
     @property
     def attachments(self) -> list[Attachment]:

@@ -45,6 +45,7 @@ from callblocks.models.model import Usage
 from callblocks.session.event_gate import QUARANTINED
 from callblocks.session.host import Host
 from callblocks.session.session import Session
+from callblocks.session.traces import begin_turn
 from callblocks.session.turn_lock import cluster_owner
 from callblocks.timeline.log.postgres_store import connect, told
 from callblocks.timeline.timeline import Claim
@@ -287,6 +288,12 @@ class Worker:
             state = await asyncio.to_thread(lambda: session.recorder.state)
             feed = TurnFeed(self._table, self._cluster.wakeups, claimed, lambda: state.last)
             self._turns[claimed.id] = session, task
+            trace = begin_turn(
+                claimed.timeline,
+                claimed.request.trace,
+                waited=claimed.waited,
+                deaths=claimed.deaths,
+            )
             try:
 
                 def tell(event: TurnEvent) -> None:
@@ -298,10 +305,14 @@ class Worker:
                         stack.enter_context(self._cancels(claimed, session, event.id))
                     feed.tell(event)
                     self._count(event)
+                    if trace is not None:
+                        trace.tell(event)
 
                 return await self._play_session(claimed, claim, session, tell)
             finally:
                 del self._turns[claimed.id]
+                if trace is not None:
+                    trace.close()
                 await _to_the_end(feed.close())
 
     async def _play_session(

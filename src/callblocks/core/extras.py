@@ -139,6 +139,15 @@ EXTRAS: Mapping[str, Extra] = {
         ("run",),
     ),
     "eval": Extra("measure how well a model calls tools, in each dialect", {}, ("chat",)),
+    "otel": Extra(
+        "send traces to a collector of OpenTelemetry",
+        {
+            "opentelemetry-api": "1.45",
+            "opentelemetry-exporter-otlp-proto-http": "1.45",
+            "opentelemetry-sdk": "1.45",
+        },
+        ("server",),
+    ),
 }
 """Every extra that users install; `all` is all of them."""
 
@@ -147,6 +156,9 @@ _MODULES = {
     "google-api-python-client": "googleapiclient",
     "google-auth": "google",
     "markdown-it-py": "markdown_it",
+    "opentelemetry-api": "opentelemetry",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry",
     "pillow": "PIL",
     "python-dateutil": "dateutil",
     "python-docx": "docx",

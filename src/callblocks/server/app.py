@@ -145,6 +145,7 @@ from callblocks.server.timeline_routes import (
     verify_timeline,
 )
 from callblocks.session.host import Host
+from callblocks.session.traces import start_traces
 from callblocks.views.text.parsed_text import ParsedText
 
 __all__ = (
@@ -293,7 +294,11 @@ def serve(
         # Only now it is known that the server may do without one.
         if not settings.token:
             _LOG.warning(NO_TOKEN)
-        runner.run(_serve(settings, open_host, bound, told, make_chats, endpoints))
+        end_traces = start_traces()
+        try:
+            runner.run(_serve(settings, open_host, bound, told, make_chats, endpoints))
+        finally:
+            end_traces()
 
 
 async def _serve(

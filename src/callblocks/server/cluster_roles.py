@@ -55,6 +55,7 @@ def serve_role(
         if role == "api":
             return chats
         workers.append(Worker(cluster, host, metrics.count))
+        metrics.running.set_function(lambda: workers[-1].running)
         return _WorkerChats(cluster, host, metrics, workers[-1])
 
     endpoints = PROBES if role == "worker" else ENDPOINTS

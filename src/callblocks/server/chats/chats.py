@@ -33,6 +33,7 @@ from callblocks.session.host import Host
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice
 from callblocks.session.session import Session
 from callblocks.session.team import replay_of
+from callblocks.session.traces import begin_turn
 from callblocks.timeline.branches import Branch
 from callblocks.timeline.codec.call_blocks import is_whole, params_of
 from callblocks.timeline.recall.lookup import file_content
@@ -123,6 +124,7 @@ class RunningTurn(FollowedTurn):
     def __init__(self, session: Session, count: Callable[[TurnEvent], None], key: str = "") -> None:
         self.session = session
         self.key = key
+        self._trace = begin_turn(session.recorder.timeline.name)
         state = session.recorder.state
         super().__init__(TurnLog(lambda: state.last), count)
 
@@ -150,6 +152,14 @@ class RunningTurn(FollowedTurn):
         if not isinstance(event, ModelWrote):
             self.note(event)
         self.log.tell(event)
+        if self._trace is not None:
+            self._trace.tell(event)
+
+    def end(self) -> None:
+        """Take note that nothing more happens."""
+        self.log.close()
+        if self._trace is not None:
+            self._trace.close()
 
 
 class EndedTurn(FollowedTurn):
@@ -460,4 +470,4 @@ class Chats:
             finally:
                 del self._running[name]
                 running.session.is_held = False
-                running.log.close()
+                running.end()

@@ -36,6 +36,7 @@ from callblocks.session.host import Host
 from callblocks.session.model_choice import NO_CHOICE, Attachment, Choice, ModelMenu, Offered
 from callblocks.session.session import Session, named_apart
 from callblocks.session.team import replay_of
+from callblocks.session.traces import parent
 from callblocks.session.turn_lock import cluster_owner
 from callblocks.timeline.branches import Branch
 
@@ -297,7 +298,7 @@ class ClusterChats:
         if status_of(entries) != "interrupted":
             raise ApiFault("nothing_to_resume")
         turn = LastTurn(entries).turn
-        new = NewTurn(uuid4(), name, user, TurnRequest(is_resumed=True), turn=turn)
+        new = NewTurn(uuid4(), name, user, TurnRequest(is_resumed=True, trace=parent()), turn=turn)
         job = await self.submit(new)
         return self._remote(ActiveTurn(job.turn, name, "queued", job.attempt, 0, 0, turn, (), ()))
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -21,6 +21,7 @@ from callblocks.core.errors import TimelineError
 from callblocks.core.events import CallEnded, TurnEnded, TurnEvent
 from callblocks.core.outcomes import FAILURES
 from callblocks.session.host import Host
+from callblocks.session.traces import request_span
 
 __all__ = ("METRICS_TYPE", "HealthCheck", "Measured", "Metrics", "State")
 
@@ -122,6 +123,7 @@ def _try_writing(folder: Path) -> None:
 METRICS_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _SECONDS = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 600)
 _OTHER = "other"
+_TRACED = ("/api/", "/agui")
 
 
 class Metrics:
@@ -212,8 +214,19 @@ class Measured:
             await send(message)
 
         try:
-            await self._app(scope, receive, note)
+            # Probes come all the time, and nobody asks what became of one.
+            with (
+                request_span(scope) if scope["path"].startswith(_TRACED) else nullcontext() as told
+            ):
+                try:
+                    await self._app(scope, receive, note)
+                finally:
+                    if told is not None:
+                        told(_pattern(scope), status)
         finally:
-            route = scope.get("route")
-            pattern = route.path if isinstance(route, Route) else _OTHER
-            self._metrics.answered(pattern, status, time.perf_counter() - began)
+            self._metrics.answered(_pattern(scope), status, time.perf_counter() - began)
+
+
+def _pattern(scope: Scope) -> str:
+    route = scope.get("route")
+    return route.path if isinstance(route, Route) else _OTHER
