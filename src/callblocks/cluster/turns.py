@@ -32,8 +32,8 @@ __all__ = (
 # The format of a request. A worker takes turns of its own format and of older ones, so an older
 # worker beside a newer one leaves to it what it would not understand.
 FORMAT = 1
-# Two signs of a worker: with less, each would take the others for dead.
-_SILENCE = 1.0
+# Four signs of a worker: with less, none could tell a late sign from a lost one.
+_SILENCE = 2.0
 
 
 class ClusterLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError as FutureCancelled
 from contextlib import ExitStack, suppress
@@ -404,12 +405,12 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
 #
 # The lock tells of a kill at once, because the server ends the session with the socket. It cannot
 # tell of a stopped process, whose socket stays open; the sign can. Both are read by the clock of
-# the
-# server, so that no machine's clock counts.
+# the server, so that no machine's clock counts.
 #
 # A watcher judges only once its own connection is older than `silence`. After the server was
-# started
-# anew all signs are old and all locks are gone; by then everybody who lives has connected again.
+# started anew all signs are old and all locks are gone; by then everybody who lives has connected
+# again. Nor does it judge by signs while its own are late: then the server stood still, or this
+# process did, and the signs of others are as late as its own.
 #
 # A worker that finds itself dead, because it was stopped for too long, must not go on: `lost` is
 # called, and its turns are others'. Its appends are refused in any case, by their fence.
@@ -427,7 +428,7 @@ _DEAD: LiteralString = """
 select id, name from callblocks_workers as worker
 where id <> %(own)s and (
     is_dead
-    or beat < clock_timestamp() - make_interval(secs => %(silence)s)
+    or %(judges)s and beat < clock_timestamp() - make_interval(secs => %(silence)s)
     or beat < clock_timestamp() - make_interval(secs => %(gone)s) and not exists (
         select from pg_locks where locktype = 'advisory' and granted
             and classid = %(class)s and objid = worker.id
@@ -465,6 +466,8 @@ class Liveness:
         assert row is not None, "an insert returns its row"
         self.id: int = row[0]
         self.takeovers = 0
+        # When this worker gave its last sign, and when one came late.
+        self._signed = self._late = time.monotonic()
         self._threads = [
             threading.Thread(
                 target=self._run, args=(serve,), name="callblocks-liveness", daemon=True
@@ -502,13 +505,23 @@ class Liveness:
             if connection.execute(_SIGN, (self.id,)).fetchone() is None:
                 self._end.set()
                 self._lost()
+            now = time.monotonic()
+            if now - self._signed > self._silence / 2:
+                self._late = now
+            self._signed = now
             self._end.wait(_BEAT)
+
+    def _is_on_time(self) -> bool:
+        """Return whether all signs of this worker came in time for as long as one may be silent."""
+        now = time.monotonic()
+        return now - self._late > self._silence and now - self._signed < self._silence / 2
 
     # In a thread of its own: reaping may wait for locks, and this worker must give signs meanwhile.
     def _watch(self, connection: Connection) -> None:
         values = {"own": self.id, "silence": self._silence, "gone": _GONE, "class": _CLASS}
         self._end.wait(self._silence + _BEAT)
         while not self._end.is_set():
+            values["judges"] = self._is_on_time()
             for id, name in connection.execute(_DEAD, values).fetchall():
                 self._reap(id, name)
                 connection.execute(

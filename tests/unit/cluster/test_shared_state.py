@@ -157,7 +157,7 @@ def test_limits_are_those_of_the_cluster_and_wrong_ones_are_refused(address: str
         ("running", "is no number"),
         ("running=0", "above 0"),
         ("rate=-1", "below 0"),
-        ("silence=0.1", "at least 1"),
+        ("silence=0.1", "at least 2"),
         ("poll=nan", "above 0"),
     ):
         with pytest.raises(CallerError, match=words):
