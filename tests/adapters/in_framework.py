@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -160,6 +161,48 @@ def run_agents() -> list[str]:
         return [whole.final_output, streamed.final_output]
 
     return asyncio.run(run())
+
+
+def run_inspect() -> list[str]:
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.solver import generate, use_tools
+    from inspect_ai.tool import tool
+
+    from callblocks.adapters import inspect_provider
+
+    @tool(name="weather")
+    def weather_tool() -> Any:
+        async def execute(city: str) -> str:
+            """Tell the weather.
+
+            Args:
+                city: A city.
+            """
+            return weather(city)
+
+        return execute
+
+    def written(messages: Any, tools: Any, *given: Any) -> ModelOutput:
+        assert not tools
+        output = ModelOutput.from_content("m", reply("\n".join(one.text for one in messages)))
+        output.usage = ModelUsage()  # it would be counted by what is downloaded
+        return output
+
+    answers: list[str] = []
+    for _ in range(2):
+        model = get_model(
+            "callblocks/mockllm/model", memoize=False, dialect="hermes", custom_outputs=written
+        )
+        assert isinstance(model.api, inspect_provider.CallblocksAPI)
+        task = Task(dataset=[Sample(input="Oslo?")], solver=[use_tools(weather_tool()), generate()])
+        with tempfile.TemporaryDirectory() as folder:
+            (log,) = eval(task, model=model, display="none", log_dir=folder)
+            assert log.status == "success", log.error and log.error.message
+            assert log.samples is not None
+            answers.append(log.samples[0].output.completion)
+    return answers
 
 
 def run_litellm() -> list[str]:

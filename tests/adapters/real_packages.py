@@ -28,6 +28,7 @@ PACKAGES = {
     "langchain": ("langchain-core==1.7.2",),
     "agents": ("openai-agents==0.24.0",),
     "litellm": ("litellm==1.83.0",),
+    "inspect": ("inspect_ai==0.3.285",),
     "transformers": ("transformers", "tokenizers", "jinja2"),
 }
 
