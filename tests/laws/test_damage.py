@@ -43,6 +43,7 @@ from callblocks.core.events import CallReady, Malformed
 from callblocks.core.specs import specs_by_name
 from callblocks.parser import AUTO
 from callblocks.parsing.dialect import Dialect, Parsed
+from callblocks.parsing.loop import Setting
 from callblocks.parsing.shapes.json_calls import JsonCalls, NamedJson
 from callblocks.parsing.shapes.xml_parameters import XmlParameters
 from support.damage import Damage, faults, leaves, place_of, tags_in, touches
@@ -250,6 +251,26 @@ def test_a_closer_that_closes_nothing_is_no_text(name: str) -> None:
             codes = {one.code for one in parsed.problems}
             assert codes == {"stray-closer"} or (may_follow and not codes), text + behind
         prose = f"They end with {closer.removeprefix('<0x0A>')} or so."
+        assert parse(prose, name, tools=TOOLS).text == prose
+
+
+FRAMED = ("gpt_oss", "inkling")
+"""A message without contents may stand before a call of theirs."""
+
+
+@pytest.mark.parametrize("name", dialects)
+def test_an_opening_marker_that_stands_twice_is_no_text(name: str) -> None:
+    text = written(dialects[name], [ONE])
+    openers = dialects[name].openers(Setting(alone=False))
+    firsts = [one for one in openers if isinstance(one, str) and text.startswith(one)]
+    markers = [one for one in firsts if one[-1] in "]>" and len(one) > len("<code>")]
+    for first in markers if name not in FRAMED else ():
+        for behind in ("", "\n"):
+            parsed = parse(first + behind + text, name, tools=TOOLS)
+            assert [call.input for call in parsed.calls] == [ONE.input]
+            assert first not in parsed.text
+            assert parsed.problems
+        prose = f"They begin with {first}{first}, which is a mistake."
         assert parse(prose, name, tools=TOOLS).text == prose
 
 

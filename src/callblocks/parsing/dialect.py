@@ -37,7 +37,7 @@ from callblocks.parsing.engine.markers import Shape, Spellings, respell
 from callblocks.parsing.engine.openers import TURN_ENDS
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.engine.reasoning import Pairs
-from callblocks.parsing.fallbacks import ForeignBodies, Respelled, Sibling
+from callblocks.parsing.fallbacks import Doubled, ForeignBodies, Respelled, Sibling
 from callblocks.parsing.grammar.grammar import Calls, Grammar, Kind
 from callblocks.parsing.limits import Limits
 from callblocks.parsing.loop import Engine, Owner, Setting
@@ -487,5 +487,6 @@ def with_fallbacks(named: tuple[Dialect, ...], *, is_named: bool) -> tuple[Owner
         *siblings,
         *(Respelled.of(one, is_named=is_named) for one in respelled if one),
         *(Sibling.of(Respelled.of(one, is_named=False)) for one in others if one),
+        *(Doubled.of(one) for one in named if is_named),
         *(ForeignBodies.of(name, one, is_named=is_named) for name, one in bodies if one),
     )

@@ -3,6 +3,7 @@
     Sibling         a dialect of the same family, or one that shares an opening marker: models write
                     the spelling of an older version, or of another family that they have seen
     Respelled       the dialect itself with other bars or blanks in its markers
+    Doubled         the dialect itself with its opening marker twice
     ForeignBodies   the dialect's markers around another notation than its own
 
 Each call that they read gets a problem that says so. Fallbacks count as guesses even if the caller
@@ -11,19 +12,20 @@ named a single dialect: their ambiguous openers need confirmation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar, cast
 
 from callblocks.core.events import Problem
 from callblocks.parsing.engine.block import Block, Refused
-from callblocks.parsing.engine.markers import Shape, is_barred
+from callblocks.parsing.engine.markers import Shape, is_barred, with_lf
 from callblocks.parsing.engine.openers import Owner, Setting
 from callblocks.parsing.engine.parse_state import Reading
 from callblocks.parsing.engine.reasoning import Pairs
 from callblocks.parsing.readers.foreign_body import Bodies, read_foreign_body
-from callblocks.parsing.readers.tags import begun
+from callblocks.parsing.readers.tags import BLANKS, begun
 
-__all__ = ("Fallback", "ForeignBodies", "Respelled", "Sibling")
+__all__ = ("Doubled", "Fallback", "ForeignBodies", "Respelled", "Sibling")
 
 
 class Fallback:
@@ -88,6 +90,57 @@ class Respelled(Fallback):
         block.stage.alone = self._is_named
         detail = "its markers have other bars or blanks than they should"
         return _read_with_problem(block, self._dialect, "misspelt-tag", detail)
+
+
+class Doubled(Fallback):
+    """A dialect behind its own opening marker, which models repeat: `<tool_call><tool_call>{`."""
+
+    def __init__(self, dialect: Owner) -> None:
+        self._dialect = dialect
+        self.closers = dialect.closers
+
+    @staticmethod
+    def of(dialect: Owner) -> Doubled:
+        """Return the reader of a dialect whose opening marker stands twice."""
+        made = type(Doubled.__name__, (Doubled,), {"name": dialect.name})
+        return cast("type[Doubled]", made)(dialect)
+
+    def openers(self, setting: Setting) -> Sequence[str | Shape]:
+        """Return the openers that are unambiguous, each behind its own beginning."""
+        sure = self._dialect.openers(setting._replace(alone=False))
+        return tuple(_twice(one, first) for one in sure if (first := _first(one)))
+
+    def read(self, block: Block) -> Reading[Refused | None]:
+        """Read a block of the dialect, and add the problem to each of its calls."""
+        if block.stage.strict:
+            return block.refuse(expected="one opening marker", at=block.start)
+        sure = self._dialect.openers(Setting(alone=False))
+        firsts = [first for one in sure if block.marker.startswith(first := _first(one))]
+        second = block.opening[max(map(len, firsts)) :].lstrip()
+        block.taken[:] = [block.opening.removesuffix(second), second]
+        block.opening, block.marker = second, with_lf(second)
+        detail = "its opening marker stands twice"
+        return (yield from _read_with_problem(block, self._dialect, "misspelt-tag", detail))
+
+
+# Shorter markers are tags that HTML has, too: `<code>`.
+_LEAST_MARKER = 7
+
+
+def _first(opener: str | Shape) -> str:
+    """Return the marker that an opener begins with, or "" if it begins with none."""
+    first = begun(opener)
+    at_line_start = isinstance(opener, Shape) and opener.at_line_start
+    is_marker = first.endswith(("]", ">")) and len(first) >= _LEAST_MARKER
+    return first if is_marker and not at_line_start else ""
+
+
+def _twice(opener: str | Shape, first: str) -> Shape:
+    """Return an opener behind its own beginning."""
+    start = (*map(re.escape, first), BLANKS)
+    if isinstance(opener, str):
+        return Shape((*start, *map(re.escape, opener)))
+    return opener._replace(atoms=(*start, *opener.atoms))
 
 
 def _read_with_problem(
