@@ -12,11 +12,11 @@
 const { mermaid } = globalThis;
 let last = Promise.resolve();
 
-addEventListener("message", ({ source, data }) => {
+globalThis.addEventListener?.("message", ({ source, data }) => {
   if (source !== parent) return;
   last = last.then(() => draw(data)).then((answer) => parent.postMessage({ id: data.id, ...answer }, "*"));
 });
-parent.postMessage({ isReady: true }, "*");
+globalThis.parent?.postMessage({ isReady: true }, "*");
 
 /** @param {{id: number, text: string, look: {dark: boolean, colours: Record<string, string>, font: string}}} asked */
 async function draw({ id, text, look }) {
