@@ -3,6 +3,7 @@
     chaos        2 replicas, 3 workers, 100 kill -9 and 20 SIGSTOP/SIGCONT at random, under load;
                  each call keeps a file, in a real S3 server
     fair         the first token of one user, alone and beside another's 10,000 waiting turns
+    deep         the same beside 100,000 waiting turns of twenty users
     throughput   turns a second with 1, 2 and 4 workers, beside empty workflows of DBOS
     wakeups      what notifying costs, by the append and collected
 
@@ -430,6 +431,79 @@ def fair(waiting: int = 10_000, samples: int = 40) -> None:
         sys.exit(f"the first token is more than {SLOWER} times as late")
 
 
+def deep(waiting: int = 100_000, users: int = 20, samples: int = 20) -> None:
+    """Measure a first token and the list of chats beside a very long queue.
+
+    The rows of the queue are copies of one, ours and the engine's.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="cluster-"))
+    with _server() as database, cluster_run(database, folder, waiting=waiting) as run:
+        (api,) = run.start("api")
+        known = Database(database)
+        limits = ClusterLimits(waiting=waiting)
+        table, engine = TurnTable(known, limits), DbosEngine(database, limits)
+        job = table.submit(
+            NewTurn(uuid4(), "first", "user-0", TurnRequest(prompt="work many 0 500"))
+        )
+        engine.enqueue(job)
+        table.enqueued(job)
+        _copy_queue(known, job.turn, waiting, users)
+        run.start("worker", "worker")
+        _first_tokens(api.address, "warm", 3)
+        beside = _first_tokens(api.address, "beside", samples)
+        listed: list[float] = []
+        for _ in range(10):
+            began = time.monotonic()
+            httpx2.get(f"{api.address}/api/chats?limit=50", timeout=60).raise_for_status()
+            listed.append(time.monotonic() - began)
+        left = table.count_active()
+        engine.close()
+        known.close()
+    rows = [
+        ["a first token", f"{median(beside) * 1000:.0f} ms", f"{max(beside) * 1000:.0f} ms"],
+        ["a list of chats", f"{median(listed) * 1000:.0f} ms", f"{max(listed) * 1000:.0f} ms"],
+    ]
+    print_table(f"{left:,} turns of {users} users wait", ["", "median", "longest"], rows)
+
+
+def _copy_queue(known: Database, turn: int, waiting: int, users: int) -> None:
+    """Copy a turn that waits, and its job, so many times."""
+    known.execute(
+        "insert into callblocks_turns (key, timeline, username, format, request, state,"
+        " is_enqueued) select gen_random_uuid(), 'deep-' || at, 'user-' || at %% %s, format,"
+        " request, 'queued', true from callblocks_turns, generate_series(1, %s) as at"
+        " where id = %s",
+        users,
+        waiting,
+        turn,
+    )
+    _copy_jobs(known, "workflow_status", turn, {"queue_partition_key": "new.username"})
+    inputs = f"replace(old.inputs, 'turn-{turn}.1', 'turn-' || new.id || '.1')"
+    _copy_jobs(known, "workflow_input", turn, {"inputs": inputs})
+
+
+def _copy_jobs(known: Database, table: str, turn: int, changed: dict[str, str]) -> None:
+    columns = [
+        row[0]
+        for row in known.execute(
+            "select column_name from information_schema.columns"
+            " where table_schema = 'callblocks_dbos' and table_name = %s"
+            " and is_generated = 'NEVER'",
+            table,
+        )
+    ]
+    changed["workflow_uuid"] = "'turn-' || new.id || '.1'"
+    values = ", ".join(changed.get(name, f"old.{name}") for name in columns)
+    names = ", ".join(columns)
+    with known.borrow() as connection:
+        connection.execute(
+            f"insert into callblocks_dbos.{table} ({names}) select {values}"
+            f" from callblocks_dbos.{table} as old, callblocks_turns as new"
+            " where old.workflow_uuid = %s and new.timeline like 'deep-%%'".encode(),
+            (f"turn-{turn}.1",),
+        )
+
+
 def _first_tokens(address: str, name: str, samples: int) -> list[float]:
     times: list[float] = []
     for at in range(samples):
@@ -572,6 +646,7 @@ def _lateness(database: str) -> list[float]:
 PARTS: dict[str, Callable[[], None]] = {
     "chaos": chaos,
     "fair": fair,
+    "deep": deep,
     "throughput": throughput,
     "wakeups": wakeups,
 }

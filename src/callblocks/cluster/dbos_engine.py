@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -39,6 +40,9 @@ _APPLICATION = "callblocks"
 _VERSION = "1"
 _WORKFLOW = "callblocks.turn"
 _MIGRATION = 120.0
+# Jobs that are deleted at once, and how often without a pause.
+_SOME = 500
+_ROUNDS = 20
 
 
 class DbosEngine:
@@ -87,6 +91,22 @@ class DbosEngine:
             status="PENDING", executor_id=worker, load_input=False, load_output=False
         )
         return [job for one in found if (job := Job.read(one.workflow_id)) is not None]
+
+    def forget_old(self, seconds: float) -> None:
+        """Delete jobs that ended more than some seconds ago: the table knows how."""
+        latest = datetime.now(UTC) - timedelta(seconds=seconds)
+        for _ in range(_ROUNDS):
+            found = self._client.list_workflows(
+                status=["SUCCESS", "CANCELLED", "ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"],
+                completed_before=latest.isoformat(),
+                load_input=False,
+                load_output=False,
+                limit=_SOME,
+            )
+            if found:
+                self._client.delete_workflows([one.workflow_id for one in found])
+            if len(found) < _SOME:
+                return
 
     def work(self, worker: str, perform: Perform) -> None:
         """Begin to take jobs as that worker; `perform` runs each in a thread, to its end."""

@@ -430,9 +430,14 @@ class TurnTable:
         rows = self._database.execute(_ACTIVE + " and timeline = %s", timeline)
         return _active(rows[0]) if rows else None
 
-    def all_active(self) -> dict[str, ActiveTurn]:
-        """Return all active turns by their chats."""
-        return {row[1]: _active(row) for row in self._database.execute(_ACTIVE)}
+    def open_questions(self) -> dict[str, int]:
+        """Return how many questions wait in each chat that has an active turn."""
+        return dict(
+            self._database.execute(
+                "select timeline, cardinality(waiting) from callblocks_turns"
+                " where state in ('queued', 'running')"
+            )
+        )
 
     def due_later(self) -> list[DueTurn]:
         """Return the turns that are due later, the next ones first."""

@@ -159,6 +159,10 @@ class TurnEngine(Protocol):
         """Return the jobs that a worker has taken and not ended."""
         ...
 
+    def forget_old(self, seconds: float) -> None:
+        """Delete what is left of jobs that ended more than some seconds ago."""
+        ...
+
     def work(self, worker: str, perform: Perform) -> None:
         """Begin to take jobs as that worker; `perform` runs each in a thread, to its end."""
         ...

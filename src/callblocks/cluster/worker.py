@@ -65,6 +65,7 @@ _LOG = logging.getLogger("callblocks.cluster")
 STOPS = "stops"
 _SWEEP = 1.0
 _FORGET = 30.0
+_KEPT_JOBS = 3600.0
 _PAUSE = 0.5
 
 T = TypeVar("T")
@@ -176,7 +177,7 @@ class Worker:
                     await self._stop_asked()
                     if (now := self._loop.time()) - forgotten > _FORGET:
                         forgotten = now
-                        await asyncio.to_thread(self._table.forget_old)
+                        await asyncio.to_thread(self._forget)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._look.wait(), _SWEEP)
                 self._look.clear()
@@ -207,6 +208,12 @@ class Worker:
 
     def _lost(self) -> None:
         self._loop.call_soon_threadsafe(self._lose)
+
+    def _forget(self) -> None:
+        self._table.forget_old()
+        # Whatever an engine raises: it is tried again.
+        with suppress(Exception):
+            self._cluster.engine.forget_old(_KEPT_JOBS)
 
     def _hint(self) -> None:
         self._loop.call_soon_threadsafe(self._look.set)

@@ -178,7 +178,7 @@ def test_followers_read_the_events_of_the_present_claim_in_order(world: World) -
     assert (progress.turn, progress.waiting, progress.is_over) == ("turn_1", ["q1"], False)
     assert list(progress.events) == [b"zero", b"one"]
     assert table.asking(["q1", "q2"]) == {"q1": "trip"}
-    assert table.all_active()["trip"].waiting == ("q1",)
+    assert table.open_questions() == {"trip": 1}
     table.take_from(world.first)
     table.claim(Job(claimed.id, 2), world.second)
     table.publish(claimed, 2, b"of a zombie", Standing("turn_9", [], []))

@@ -195,7 +195,7 @@ class ClusterChats:
         # Those that somebody follows, or looks at.
         self._known: WeakValueDictionary[int, RemoteTurn] = WeakValueDictionary()
         self._is_closing = False
-        self._looked = 0.0
+        self._looked = self._cost = 0.0
         self._questions: dict[str, int] = {}
 
     @property
@@ -228,9 +228,11 @@ class ClusterChats:
         A list asks for each of its chats, so all are read at once, and kept for a moment.
         """
         now = time.monotonic()
-        if now - self._looked > _FRESH:
-            self._questions = {one: len(at.waiting) for one, at in self._table.all_active().items()}
-            self._looked = now
+        # With a hundred thousand turns in the queue the look itself takes a while.
+        if now - self._looked > max(_FRESH, 10 * self._cost):
+            self._questions = self._table.open_questions()
+            self._looked = time.monotonic()
+            self._cost = self._looked - now
         return self._questions.get(name)
 
     def session(self, name: str) -> Session:
