@@ -230,6 +230,7 @@ _INNER = re.compile(r"\s{0,9}>{0,2}\s{0,9}<?([\w.-]{1,100})\s{0,9}[:>]")
 # A fence's run right before the name, perhaps behind a stray character, and an info string with a
 # line end behind it.
 _RUN = re.compile(r"([^\n`~]?)(?:```|~~~)\Z")
+_INFO_NAME = re.compile(r"\s{0,9}(?:`{3,}|~{3,})[ \t]{0,9}(\w{1,60}_\w{1,60})(?=\s)")
 _INFO = re.compile(r"((?:[\w-][^\n`]{1,200})?)[^\n`]{0,200}\n")
 # Characters beside a misspelt name; without any of them a text has no misspelt call.
 _MARK = re.compile(r"[<=\[\"'>\]@(:]|\n\s{0,9}\{")
@@ -392,6 +393,7 @@ def find_unread(
         belongs = last is not None and 0 <= stretch.start - last <= _GAP
         is_open = stretch.start + len(stretch.text) == open_fence
         quotes_all = stretch.fenced and not belongs and not is_open
+        quotes_all = quotes_all and _info_tool(stretch.text) not in tools
         if quotes_all and not _may_be_calls(stretch.text, in_fences=fences):
             continue
         shown = stretch._replace(text=_with_brackets(stretch.text, escaped=not quotes))
@@ -428,6 +430,12 @@ def _may_be_calls(fence: str, *, in_fences: bool) -> bool:
         return True
     is_inverted = not head.strip("`~ \r") and _NEXT_FENCE.search(body)
     return bool(is_inverted or "Action:" in head or _TOKEN.search(head) or _tool_fences(head))
+
+
+def _info_tool(fence: str) -> str:
+    """Return the first word of a fence's info string if it can be no language, as `read_file`."""
+    found = _INFO_NAME.match(fence)
+    return found[1] if found else ""
 
 
 def _tool_fences(text: str) -> list[Span]:
@@ -607,7 +615,9 @@ class _Scene:
         if not touches and _DEFINITION.match(behind):
             return 0
         line = near.rpartition("\n")[2]
-        weight = 4 * (bool(_tool_fences(line)) or self._is_fence_in_line(start, end)) + sum(
+        is_info = _info_tool(line + text[start : end + 1]) == text[start:end]
+        is_fence = is_info or bool(_tool_fences(line)) or self._is_fence_in_line(start, end)
+        weight = 4 * is_fence + sum(
             points
             for points, left, right in _WITNESSES
             if right.match(behind) and left.search(near)
