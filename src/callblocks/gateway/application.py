@@ -154,7 +154,8 @@ class GatewayApp:
         settings = self._settings
         connection = Connection(scope, receive, send, quiet=settings.quiet, slow=settings.slow)
         id = uuid4().hex
-        connection.more.append((b"x-request-id", id.encode()))
+        # OpenAI's clients read the first one, Anthropic's the other.
+        connection.more += [(b"x-request-id", id.encode()), (b"request-id", id.encode())]
         began = time.perf_counter()
         try:
             await self._run(connection, id)

@@ -293,7 +293,7 @@ def shown_headers(origin: str) -> list[tuple[bytes, bytes]]:
         return []
     return [
         (b"access-control-allow-origin", origin.encode("latin-1", "replace")),
-        (b"access-control-expose-headers", b"x-request-id, retry-after"),
+        (b"access-control-expose-headers", b"x-request-id, request-id, retry-after"),
         (b"vary", b"origin"),
     ]
 

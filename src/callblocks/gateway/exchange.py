@@ -125,8 +125,8 @@ class Remark(msgspec.Struct, frozen=True):
 
     `code` is that of the parser's problem (`repaired-quotes`), or of the gateway: `asked-again`,
     `choice-not-held`, `answer-not-json`, `answer-unwrapped`, `schema-not-checked`, `unknown-tool`,
-    `input-unfit`, `input-differs`, `call-twice`, `call-not-ended`, `written-result`, `denied`,
-    `rewritten`.
+    `name-completed`, `input-unfit`, `input-differs`, `call-twice`, `call-not-ended`,
+    `written-result`, `denied`, `rewritten`.
     """
 
     code: str

@@ -227,6 +227,7 @@ class ModelReply:
         self._specs = {one.name: one for one in request.tools}
         names = request.choice.names or tuple(self._specs)
         self._allowed = frozenset(names) if request.choice.demand != "none" else frozenset[str]()
+        self._inner_names = _inner_names(self._specs)
         self._holds = holds
         self._prose_is_thought = prose_is_thought
         self._held: list[Text] = []
@@ -383,11 +384,21 @@ class ModelReply:
     def _start(self, event: CallStarted) -> None:
         self._open = call = _OpenCall(
             event.index,
-            self._prompt.own_name(event.name),
+            self._own_name(event.name),
             self._parser.call_dialects[event.index],
             self._raw.between(*event.span),
         )
         self._make_live(call, may_be=not self._natives and self._sender.open is None)
+
+    def _own_name(self, name: str, *, remarks: bool = False) -> str:
+        """Return the client's name of a tool, also where the model left out its namespace."""
+        own = self._prompt.own_name(name)
+        whole = self._inner_names.get(own)
+        if own in self._specs or whole is None:
+            return own
+        if remarks:
+            self._sender.remark("name-completed", f"{own}: {whole}")
+        return whole
 
     def _make_live(self, call: _OpenCall, *, may_be: bool) -> None:
         """Decide whether the arguments of a call are sent as they arrive."""
@@ -431,7 +442,7 @@ class ModelReply:
         opened, self._open = self._open, None
         own = replace(
             call,
-            name=self._prompt.own_name(call.name),
+            name=self._own_name(call.name, remarks=True),
             input=restore_input(call.input) if self._prompt.has_signs else call.input,
         )
         text = self._text_of(call)
@@ -568,7 +579,7 @@ class ModelReply:
             call = self._slots[delta.slot] = _OpenCall(delta.slot, "", NATIVE)
             self._natives.append(call)
         if delta.name and not call.name:
-            call.name = self._prompt.own_name(delta.name)
+            call.name = self._own_name(delta.name, remarks=True)
             is_first = self._natives[0] is call and self._open is None
             self._make_live(call, may_be=is_first and self._sender.open is None)
             if call.texts:
@@ -724,6 +735,19 @@ def free_input(given: dict[str, Any]) -> str:
     """Return the input of a free-text tool as its text."""
     value = given.get("input")
     return value if isinstance(value, str) and len(given) == 1 else _json(given)
+
+
+def _inner_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the names of tools by their inner ones, where these tell them apart.
+
+    What stands before an inner name is a namespace: `files.` or `mcp__files__`.
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        inner = name.rpartition(".")[2].rpartition("__")[2]
+        if inner not in ("", name):
+            found[inner] = "" if inner in found else name
+    return {inner: name for inner, name in found.items() if name}
 
 
 def _is_bare(text: str) -> bool:

@@ -393,6 +393,7 @@ def test_an_unforeseen_fault_says_nothing_of_itself(caplog: pytest.LogCaptureFix
     assert (answer.status_code, _kind(answer)) == (500, "internal")
     assert "NoneType" not in answer.text
     assert answer.headers["x-request-id"] in answer.text
+    assert answer.headers["request-id"] == answer.headers["x-request-id"]
     assert "NoneType" in caplog.text
 
 

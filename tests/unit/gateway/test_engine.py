@@ -226,6 +226,20 @@ def test_what_each_attempt_begins_with_is_said_once() -> None:
     assert (said(events).strip(), thought(events)) == ("I look.", "")
 
 
+@pytest.mark.parametrize("mode", ["text", "mixed"])
+def test_a_name_without_its_namespace_is_completed(mode: UsedMode) -> None:
+    names = ("mcp__a__get_weather", "files.read", "mcp__a__list", "mcp__b__list")
+    tools = tuple(ToolSpec(name, "", WEATHER.parameters) for name in names)
+    wanted = [("mcp__a__get_weather", {"city": "Oslo"}), ("files.read", {"city": "a"})]
+    text = hermes("get_weather", city="Oslo") + hermes("read", city="a")
+    events = run(Told(text, mode=mode), asked(tools=tools))
+    assert calls(events) == wanted
+    assert [one.code for one in end(events).remarks] == ["name-completed"] * 2
+    # Two tools have this inner name.
+    events = run(Told(hermes("list", city="a")), asked(tools=tools), retries=0)
+    assert [one.code for one in end(events).remarks] == ["unknown-tool"]
+
+
 def test_a_demanded_call_is_asked_for_until_it_comes() -> None:
     model = Told("No.", "I would rather not.", "Well. " + hermes("get_weather", city="Oslo"))
     events = run(model, asked(choice=ToolChoice("required")))
