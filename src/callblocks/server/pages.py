@@ -162,7 +162,7 @@ def _read(path: str) -> tuple[bytes, str] | None:
             return None
         return _kept(file, state.st_mtime_ns, state.st_size)
     except (CallblocksError, OSError, RuntimeError):
-        # A RuntimeError: some builds of Python lack lzma, by which the largest file is packed.
+        # A RuntimeError: some builds of Python lack lzma, by which the largest files are packed.
         return None
 
 

@@ -1,4 +1,4 @@
-"""The playground as a static site: its page asks no server, and its archive holds the parser."""
+"""Pages as they are packed: the static playground, and the archive of the wheel."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+from support.nodejs import PACKAGES, node
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "playground"))
@@ -43,3 +45,27 @@ def test_the_page_has_no_address_of_a_server_and_a_policy_of_its_own() -> None:
     assert 'id="side"' not in html
     assert 'popovertarget="side"' not in html
     assert "Python is started in this browser" in html
+
+
+def test_a_module_in_the_wheel_is_the_same_program(tmp_path: Path) -> None:
+    pack = runpy.run_path(str(ROOT / "scripts" / "pack_pages.py"))
+    web = ROOT / "web"
+    names = [one.relative_to(web) for one in web.rglob("*.js")]
+    own = [name for name in names if pack["is_packed"](name) and name.parts[0] != "vendor"]
+    for folder, read in (("as-it-is", Path.read_bytes), ("as-packed", pack["content_of"])):
+        for name in own:
+            target = tmp_path / folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            args = (web / name, name) if folder == "as-packed" else (web / name,)
+            target.write_bytes(read(*args))
+        # Without blanks and comments, as a packer writes them.
+        options = ("--minify-whitespace", "--legal-comments=none", "--log-level=error")
+        files = sorted((tmp_path / folder).rglob("*.js"))
+        out = f"--outdir={tmp_path / folder}-out"
+        node(PACKAGES / "esbuild" / "bin" / "esbuild", *files, *options, out)
+    left, right = (
+        sorted((tmp_path / f"{one}-out").rglob("*.js")) for one in ("as-it-is", "as-packed")
+    )
+    assert len(left) == len(own) > 100
+    assert [one.read_bytes() for one in left] == [one.read_bytes() for one in right]
+    assert sum(len(pack["content_of"](web / name, name)) for name in own) < 480_000
