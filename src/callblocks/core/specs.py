@@ -20,7 +20,6 @@ A dict with none of these keys maps names to tools: `{"ls": …}`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -188,6 +187,8 @@ def _fault(parameters: object) -> str:
         return f"a parameter's name is text, not {odd[0]!r:.60}"
     try:
         # Only to find cycles and excessive depth before any recursive code walks the schema.
+        import json
+
         json.dumps(parameters, skipkeys=True, default=repr)
     except (ValueError, RecursionError):
         return "its schema contains itself, or is nested too deep; use `$ref`"

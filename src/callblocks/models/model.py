@@ -9,11 +9,10 @@ A model that cannot be reached, stalls or breaks raises `ModelError` with a code
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -21,9 +20,6 @@ from msgspec.structs import replace
 from callblocks.core.blocks import Part, TextPart
 from callblocks.core.calls import Call
 from callblocks.core.specs import ToolSpec
-
-if TYPE_CHECKING:
-    from callblocks.core.specs import ToolSpec
 
 __all__ = (
     "CALL_MODES",
@@ -349,5 +345,7 @@ class FairTurns:
         self._since = now
         if self._held > _LONGEST_WORK:
             self._held = 0.0
+            import asyncio
+
             await asyncio.sleep(0)
             self._since = perf_counter()

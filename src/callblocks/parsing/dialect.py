@@ -382,9 +382,11 @@ class Dialect(ABC):
         known, wanted = specs_by_name(tools), joined(items)
         # A `SpecBook` is passed on as it is: it makes specs lazily, and `known` has only those that
         # exist already. It is asked for last, since `isinstance` with a protocol is slow.
-        book: ToolSpecs = tuple(known.values())
+        book: ToolSpecs
         if not isinstance(tools, tuple | list) and isinstance(tools, SpecBook):
             book = tools
+        else:
+            book = tuple(known.values())
         pairs = (*self.reasoning, *reasoning)
         try:
             text = self.compose([self._marked(item, pairs) for item in wanted], known)
