@@ -1,4 +1,4 @@
-"""Records of a corpus: which texts of a record a model wrote, and how a changed record is written.
+"""Records of a corpus: the units that it is cut into, and the texts of a record that a model wrote.
 
     JSONL     a line is a record; one that is no JSON object is passed on as it is
     Parquet   a row is a record; of the row group only the columns with texts are read

@@ -1,4 +1,6 @@
-"""Wake-ups between processes: ids alone, on one channel, over one connection a process.
+"""Wake-ups between processes, and the events of a turn on their way to followers elsewhere.
+
+A wake-up is an id alone, on one channel, over one connection a process.
 
     wakeups.tell("timeline/trip")                  another process may look there
     with wakeups.hearing("timeline/trip", hint):   `hint` is called in a thread, and must be quick

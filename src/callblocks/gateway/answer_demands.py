@@ -1,4 +1,4 @@
-"""The JSON answer that a client demands (`response_format`), where no server holds the model to it.
+"""Demands of a client on an answer: a JSON value, and stop sequences, where no server holds them.
 
 A model puts its answer into a code fence, or a sentence before it, although it is told not to. One
 value in one fence, or one object between prose, is the answer; what stands around it is

@@ -1,4 +1,4 @@
-"""`callblocks policy`: check a policy file, or print one to begin with."""
+"""`callblocks policy` and `callblocks sandbox`: what calls may do, and where commands run."""
 
 from __future__ import annotations
 

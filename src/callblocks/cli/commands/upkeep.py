@@ -1,4 +1,4 @@
-"""`callblocks timeline gc`, `backup` and `restore`: what an operator does with all timelines."""
+"""The commands of an operator: `timeline gc`, `timeline backup`, `timeline restore`, `journal`."""
 
 from __future__ import annotations
 

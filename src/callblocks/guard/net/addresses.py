@@ -1,4 +1,4 @@
-"""Addresses that a connection may go to: opened exceptions, ports, networks and host names."""
+"""Addresses that a connection may go to: ports, networks, names; and the socket of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The servers that a person configured: our TOML, and the `mcpServers` JSON of other programs.
+"""Servers that a person configured, in our TOML or in `mcpServers` JSON, and how ours is served.
 
     [servers.git]                              {"mcpServers": {
     command = "uvx"                                "git": {"command": "uvx",

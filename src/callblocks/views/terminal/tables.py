@@ -1,4 +1,4 @@
-"""Approvals for people: what was asked, and what became of it.
+"""Tables of commands: approvals, policies, plans, and what came of a run.
 
 064e9895135c2a5b  pending    9 min left  file_write(path=notes/a.md, content=…)
 ea9dfb126f35a1d8  approved   4 min left  any terminal_execute
