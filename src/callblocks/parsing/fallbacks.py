@@ -112,8 +112,6 @@ class Doubled(Fallback):
 
     def read(self, block: Block) -> Reading[Refused | None]:
         """Read a block of the dialect, and add the problem to each of its calls."""
-        if block.stage.strict:
-            return block.refuse(expected="one opening marker", at=block.start)
         sure = self._dialect.openers(Setting(alone=False))
         firsts = [first for one in sure if block.marker.startswith(first := _first(one))]
         second = block.opening[max(map(len, firsts)) :].lstrip()
