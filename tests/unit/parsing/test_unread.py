@@ -82,7 +82,7 @@ def test_a_name_with_enough_witnesses_is_reported_once(text: str) -> None:
         '<input type="text" name="search">',
         "[search()](https://example.org)",
         "Write `<tool_call>search` for it.",
-        "<code>search(query='x')</code>",
+        "Try <code>search(query='x')</code> now.",
         "```python\nimport search\nsearch(query='x')\n```",
         "````markdown\n```tool search\n```\n````",
         "Here <|call|> it is.",
