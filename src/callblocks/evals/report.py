@@ -324,7 +324,7 @@ def _remarks(one: SetupReport, reason: str) -> Iterator[str]:
     if one.silent:
         yield f"the model said nothing in {one.silent} trials (wrong)"
     if one.foreign:
-        held = ", though it was held to a grammar" if one.name.endswith(GRAMMAR) else ""
+        held = ", in prose, which its grammar allows" if one.name.endswith(GRAMMAR) else ""
         yield f"{one.foreign} of {one.calls} calls were in another dialect{held}"
 
 
