@@ -54,6 +54,7 @@ from callblocks.models.model import (
 )
 from callblocks.policy.policy import Policy
 from callblocks.policy.rules import Rule
+from callblocks.session.event_gate import TURN_CODES
 from callblocks.session.model_choice import SessionSettings
 from callblocks.session.session import Session
 from callblocks.session.turn_factory import RuntimeDeps
@@ -369,9 +370,11 @@ def _block_of(call_id: str, recorder: Recorder) -> int:
 
 
 def _why(ended: TurnEnded, model: _Watched) -> str:
-    if ended.code:
+    if ended.code in _STATES or ended.code in MODEL_CODES:
         return ": ".join(filter(None, (ended.code, ended.message)))[:300]
-    return "the server sent bytes that are no UTF-8" if model.is_mangled else "cut"
+    if model.is_mangled:
+        return "the server sent bytes that are no UTF-8"
+    return f"reply_cut: {TURN_CODES['reply_cut']}"
 
 
 def _unsayable(task: Task, setup: Setup) -> str:
