@@ -58,7 +58,8 @@ class TooManyTurns(TurnRunning):
 class NewTurn(NamedTuple):
     """A turn that a replica takes; `turn` is its name, where one goes on that was interrupted.
 
-    It is due in `delay` seconds, and then again each `every` seconds.
+    It is due in `delay` seconds, or at the time `due` in seconds since 1970, by the clock of the
+    server; and then again each `every` seconds.
     """
 
     key: UUID
@@ -68,6 +69,7 @@ class NewTurn(NamedTuple):
     delay: float = 0.0
     turn: str = ""
     every: float = 0.0
+    due: float | None = None
 
 
 class DueTurn(msgspec.Struct, frozen=True):
@@ -269,7 +271,7 @@ class TurnTable:
         many.
         """
         body, user, timeline = msgspec.json.encode(new.request), new.user, new.timeline
-        state = "delayed" if new.delay > 0 else "queued"
+        state = "delayed" if new.delay > 0 or new.due is not None else "queued"
 
         def work(connection: Connection) -> Job:
             (waiting,) = _one(
@@ -283,12 +285,14 @@ class TurnTable:
             row = connection.execute(
                 "insert into callblocks_turns"
                 " (key, timeline, username, format, request, state, turn, every, due) values"
-                " (%s, %s, %s, %s, %s, %s, %s, %s, now() + make_interval(secs => %s))"
-                " on conflict (key) do update set key = excluded.key returning id, attempt",
-                (new.key, timeline, user, FORMAT, body, state, new.turn, new.every, new.delay),
+                " (%s, %s, %s, %s, %s, %s, %s, %s, coalesce(to_timestamp(%s), now())"
+                " + make_interval(secs => %s))"
+                " on conflict (key) do update set key = excluded.key returning id, attempt,"
+                " greatest(extract(epoch from due - now()), 0)::float8",
+                (*(new.key, timeline, user, FORMAT, body, state), *_due(new)),
             ).fetchone()
             assert row is not None
-            return Job(row[0], row[1], user, FORMAT, new.delay)
+            return Job(row[0], row[1], user, FORMAT, row[2])
 
         try:
             return self._database.do(work)
@@ -496,6 +500,10 @@ def _one(connection: Connection, query: LiteralString, values: Sequence[Any]) ->
     row = connection.execute(query, values).fetchone()
     assert row is not None, "an aggregate has one row"
     return row
+
+
+def _due(new: NewTurn) -> tuple[str, float, float | None, float]:
+    return new.turn, new.every, new.due, new.delay
 
 
 def _raise_fence(connection: Connection, timeline: str, fence: int) -> int:

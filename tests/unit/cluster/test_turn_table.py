@@ -252,6 +252,17 @@ def test_a_series_has_one_next_turn_however_often_one_of_it_is_claimed(world: Wo
     assert world.table.due_later() == []
 
 
+def test_a_time_is_meant_by_the_clock_of_the_server(world: World) -> None:
+    ((now,),) = world.database.execute("select extract(epoch from now())::float8")
+    request = TurnRequest(prompt="Go.")
+    job = world.table.submit(NewTurn(uuid4(), "trip", "ann", request, due=now + 100))
+    assert 90 < job.delay <= 100
+    (waiting,) = world.table.due_later()
+    assert waiting.due == pytest.approx(now + 100)
+    late = world.table.submit(NewTurn(uuid4(), "trip", "ann", request, due=now - 100))
+    assert late.delay == 0
+
+
 def test_the_counts_say_how_the_queue_stands(world: World) -> None:
     world.claim(world.submit())
     world.submit("other")

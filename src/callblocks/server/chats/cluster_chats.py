@@ -28,7 +28,7 @@ from callblocks.core.errors import CallerError, TimelineError, TurnRunning
 from callblocks.core.events import ModelWrote, Status, TurnEnded, TurnEvent
 from callblocks.server.chats.chats import FollowedTurn
 from callblocks.server.chats.known_chats import LastTurn, status_of
-from callblocks.server.chats.schedule import Schedule, ScheduledTurn
+from callblocks.server.chats.schedule import Schedule, ScheduledTurn, When
 from callblocks.server.http.faults import ApiFault
 from callblocks.server.http.monitoring import Metrics
 from callblocks.session.event_gate import Logged, TurnLog
@@ -370,17 +370,14 @@ class _ClusterSchedule:
         self._cluster = cluster
         self._chats = chats
 
-    async def add(
-        self, chat: str, prompt: str, choice: Choice, user: str, delay: float, every: float
-    ) -> int:
+    async def add(self, chat: str, prompt: str, choice: Choice, user: str, when: When) -> int:
         """Take a turn; return its number."""
         await self._chats.check(chat, prompt, (), choice)
         request = TurnRequest.of(prompt, (), choice)
         # One that is due at once is delayed too: its chat may be busy now.
-        wait = max(delay, _SOON)
-        job = await self._chats.submit(
-            NewTurn(uuid4(), chat, user, request, delay=wait, every=every)
-        )
+        wait = when.delay if when.at is not None else max(when.delay, _SOON)
+        new = NewTurn(uuid4(), chat, user, request, wait, every=when.every, due=when.at)
+        job = await self._chats.submit(new)
         return job.turn
 
     async def waiting(self) -> Sequence[ScheduledTurn]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 from starlette.requests import Request
@@ -33,12 +33,22 @@ __all__ = (
     "ScheduleList",
     "ScheduledTurn",
     "Unscheduled",
+    "When",
     "cancel_scheduled",
     "list_scheduled",
     "post_scheduled",
 )
 
+_HOUR = 3600.0
 _YEAR = 366 * 24 * 3600.0
+
+
+class When(NamedTuple):
+    """When a turn is due: in `delay` seconds, or at a time; and again each `every` seconds."""
+
+    delay: float
+    at: float | None
+    every: float
 
 
 class ScheduleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,13 +66,17 @@ class ScheduleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dialect: str | None = None
 
     @property
-    def seconds(self) -> float:
-        """Return the seconds from now until it is due."""
+    def when(self) -> When:
+        """Return when it is due."""
         if (self.delay is None) == (self.at is None):
             raise ApiFault("invalid_request", "say one of `delay` and `at`")
         if self.at is None:
-            return self.delay or 0.0
-        return (self.at.astimezone(UTC) - datetime.now(UTC)).total_seconds()
+            return When(self.delay or 0.0, None, self.every or 0.0)
+        # The database says what time it is. This clock only tells what cannot be meant.
+        seconds = (self.at.astimezone(UTC) - datetime.now(UTC)).total_seconds()
+        if not -_HOUR <= seconds <= _YEAR + _HOUR:
+            raise ApiFault("invalid_request", "a turn is due from now on, within a year")
+        return When(0.0, self.at.timestamp(), self.every or 0.0)
 
 
 class ScheduledTurn(msgspec.Struct, frozen=True):
@@ -90,9 +104,7 @@ class Unscheduled(msgspec.Struct, frozen=True):
 class Schedule(Protocol):
     """The turns that wait until they are due."""
 
-    async def add(
-        self, chat: str, prompt: str, choice: Choice, user: str, delay: float, every: float
-    ) -> int:
+    async def add(self, chat: str, prompt: str, choice: Choice, user: str, when: When) -> int:
         """Take a turn; return its number."""
         ...
 
@@ -109,13 +121,11 @@ async def post_scheduled(request: Request) -> Response:
     """Say something in a chat later, once or again and again."""
     service = service_of(request)
     body = await read_body(request, ScheduleBody, service.settings)
-    schedule, seconds = _schedule(service), body.seconds
+    schedule, when = _schedule(service), body.when
     check_name(body.chat)
-    if not 0 <= seconds <= _YEAR:
-        raise ApiFault("invalid_request", "a turn is due from now on, within a year")
     choice = Choice(model=body.model or "", dialect=body.dialect or "")
     user = client_name(request.scope)
-    id = await schedule.add(body.chat, body.prompt, choice, user, seconds, body.every or 0.0)
+    id = await schedule.add(body.chat, body.prompt, choice, user, when)
     there = {one.id: one for one in await schedule.waiting()}
     # One that was due at once may run by now.
     due = datetime.now(UTC).isoformat(timespec="seconds")
