@@ -522,9 +522,9 @@ def _is_labelled(text: str, span: Span) -> bool:
 
 
 def _is_whole_line(text: str, span: Span) -> bool:
-    """Return whether a code span is all of its line."""
+    """Return whether a code span in backticks is all of its line."""
     start, end = span
-    if not _WHOLE_LINE.search(text, max(0, start - 12), start):
+    if text[start] != "`" or not _WHOLE_LINE.search(text, max(0, start - 12), start):
         return False
     return not text[end : end + 12].partition("\n")[0].strip()
 
