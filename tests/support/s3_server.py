@@ -58,7 +58,8 @@ def _server() -> str:
     command = [
         str(Path(sys.executable).parent / "weed"),
         *("server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", "-filer"),
-        *("-volume.max=20", "-master.volumeSizeLimitMB=64", *options),
+        # Each bucket takes seven volumes, which are small files until something is in them.
+        *("-volume.max=500", "-master.volumeSizeLimitMB=64", *options),
         # Two more services that would listen on ports of their own.
         *("-s3.port.iceberg=0", "-s3.port.lance=0"),
     ]
