@@ -127,7 +127,7 @@ def test_a_name_is_no_place_and_no_look_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "words"),
-    [("deep-schema", "its answer cannot be read"), ("no-object", "answered what is no answer")],
+    [("deep-schema", "an answer that cannot be read"), ("no-object", "answered what is no answer")],
 )
 def test_a_listing_that_is_none_leaves_its_server_out_at_once(
     tmp_path: Path, mode: str, words: str
@@ -320,7 +320,7 @@ def test_an_answer_that_cannot_be_read_fails_its_call_at_once(tmp_path: Path, mo
     with hostile(mode, tmp_path, timeout=600.0) as server:
         outcome = server.call()
     assert outcome.error is not None
-    assert "its answer cannot be read" in outcome.error.message
+    assert "an answer that cannot be read" in outcome.error.message
 
 
 @pytest.mark.parametrize("mode", ["half", "closed", "numbers"])
@@ -602,6 +602,33 @@ def test_a_redirect_to_another_origin_is_not_followed(tmp_path: Path, status: in
     assert other.asked == []
     web.close()
     other.close()
+
+
+_JSON = {"content-type": "application/json"}
+_EVENTS = {"content-type": "text/event-stream"}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "words"),
+    [
+        (200, {"content-type": "text/html"}, b"<html>", "Unexpected content type"),
+        (500, _JSON, b"oops", "error response"),
+        (307, {"location": "/mcp"}, b"", "not followed"),
+        (200, _JSON, b"[" * 100_000, "cannot be read"),
+        (200, _JSON | {"mcp-session-id": "x" * 50_000}, b"{}", "cannot be read"),
+        (200, _JSON | {"content-length": "99999999"}, b"{}", "without sending"),
+        (200, _EVENTS, b"event: message\n\n", "without a response"),
+        (200, _EVENTS, b"data: \xff\xfe{\n\n" * 1_000, "cannot be read"),
+    ],
+)
+def test_an_answer_over_http_that_is_none_is_refused_at_once(
+    tmp_path: Path, status: int, headers: dict[str, str], body: bytes, words: str
+) -> None:
+    web = Web(lambda method, path: (status, headers, body))
+    fault = fault_at(f"{web.url}/mcp", tmp_path)
+    assert words in fault
+    assert len(fault) < 300
+    web.close()
 
 
 def test_an_answer_of_100_megabytes_is_refused(tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ _CLOSING = 8.0
 # How the SDK says that a connection ended, and we that an answer cannot be read.
 _CONNECTION_CLOSED, _PARSE_ERROR = -32000, -32700
 _REFUSALS = {
-    _CONNECTION_CLOSED: ("service_unavailable", "refused"),
-    _PARSE_ERROR: ("bad_output", "cannot be understood"),
+    _CONNECTION_CLOSED: ("service_unavailable", ""),
+    _PARSE_ERROR: ("bad_output", "sent an answer that cannot be read"),
 }
 
 T = TypeVar("T")
@@ -406,8 +406,8 @@ class ServerLink:
         if isinstance(error, ValidationError):
             return ToolError("bad_output", self._words("answered what is no answer"))
         if isinstance(error, MCPError):
-            code, verb = _REFUSALS.get(getattr(error, "code", 0), ("tool_error", "refused"))
-            return ToolError(code, self._words(f"{verb}: {said}"))
+            code, words = _REFUSALS.get(error.code, ("tool_error", ""))
+            return ToolError(code, self._words(words or f"refused: {said}"))
         if isinstance(error, TimeoutError):
             return ToolError("timeout", self._words("did not answer in time"))
         words = f"cannot be used: {said or type(error).__name__}"
