@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -29,7 +31,7 @@ from bench.timing import best_of, print_table
 from callblocks import Parser, ToolSpec, dialects
 from callblocks.core.events import Event, Text
 
-__all__ = ("every", "in_prose", "main", "real")
+__all__ = ("every", "first", "in_prose", "main", "real", "runs")
 
 PIECE = 4
 PIECES = (4, 16, 64)
@@ -43,6 +45,7 @@ PROGRAM_RATIO = 5.0
 UNBOUNDED = {
     "JSON lines": ("scissors-cat", "hermes", "poolside_v1", "pythonic", "llama3_json", "xlam"),
     "Markdown": ("tool-fence", "gptme", "smolagents_code", "xlam"),
+    "HTML": ("chat-blocks", "cline", "morph_xml", "yaml_xml"),
     "braces": ("hermes", "llama3_json", "openai_json_text", "generic_json"),
 }
 """Code that is full of a dialect's openers: a block is read at each. `auto` has the openers of all.
@@ -50,6 +53,17 @@ UNBOUNDED = {
 What that costs is printed, and no bound is promised for it.
 """
 GROWTH = 2.2
+RUNS = ("{", "[", "<", "`", '"', "\\")
+RUN = 0.5
+"""What a character of a run of brackets or quotes may cost, in µs."""
+FIRST = """
+from time import process_time
+from callblocks import parse
+began = process_time()
+parse('Hello.\\n<tool_call>\\n{"name": "ls", "arguments": {}}\\n</tool_call>\\n')
+print(process_time() - began)
+"""
+"""The first text that a process reads with `auto`."""
 
 
 class PassThrough:
@@ -80,7 +94,9 @@ def main() -> None:
         print_table(name, head, [_row(name, label, text) for label, text in texts.items()])
     every()
     in_prose()
+    runs()
     real()
+    first()
 
 
 def every() -> None:
@@ -136,6 +152,29 @@ def _code_summary(dialect: str) -> list[str]:
     well = max(ratio for kind, ratio in ratios.items() if kind not in free) <= CODE_RATIO
     shown = [f"{ratio:.2f}{'*' * (kind in free)}" for kind, ratio in ratios.items()]
     return [dialect, *shown, "yes" if well else "NO"]
+
+
+def runs() -> None:
+    """One row for each dialect: what a character costs in a run of one character, with a tool."""
+    head = ["20 KB of one character, µs each, in pieces of four", *RUNS, "within"]
+    rows = [["bounds", *[f"{RUN:g}"] * len(RUNS), ""]]
+    for dialect in (*dialects, "auto"):
+        text = {char: _cut(char * (20 * KILO)) for char in RUNS}
+        jobs = [partial(_read_with, dialect, (TOOL,), pieces) for pieces in text.values()]
+        costs = [seconds / (20 * KILO) * 1e6 for seconds in best_of(jobs, rounds=2)]
+        rows.append([dialect, *(f"{cost:.2f}" for cost in costs), _yes(max(costs) <= RUN)])
+    print_table("runs of one character", head, rows)
+
+
+def first() -> None:
+    """Print what the first text costs that a process reads with `auto`."""
+    command = [sys.executable, "-c", FIRST]
+    times = [float(subprocess.check_output(command, text=True)) for _ in range(5)]
+    print(f"\nthe first text with auto: {min(times) * 1000:.0f} ms")
+
+
+def _yes(well: bool) -> str:
+    return "yes" if well else "NO"
 
 
 def real() -> None:

@@ -49,6 +49,10 @@ CODE = {
         "```python\nfrom x import y\nprint(y({'a': [1, 2]}))\n```\n\n"
         "* **one** `a`, *two* `b[0]`\n| a | b |\n|---|---|\n<details>\n\n"
     ),
+    "HTML": (
+        '<div class="a"><p>Some <b>bold</b> &amp; <a href="x.html">link</a>.</p>\n<ul><li>one</li>'
+        "<li id='q'>two</li></ul>\n<script>if (a < b && c > d) { f(\"x\"); }</script>\n</div>\n"
+    ),
     "braces": "{",
 }
 """Text of real kinds that is full of brackets and holds no call."""
