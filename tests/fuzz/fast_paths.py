@@ -46,6 +46,12 @@ USUAL = openers.choose
 FULL = lru_cache(maxsize=1024)(openers.choose.__wrapped__)
 
 
+def no_fence(*_: object) -> Iterator[None]:
+    """Leave each line of a fence to its readers."""
+    return False
+    yield
+
+
 @contextmanager
 def general_readers() -> Iterator[None]:
     """Read without the fast paths."""
@@ -57,6 +63,8 @@ def general_readers() -> Iterator[None]:
             (loop, "choose", FULL),
             (loop.Engine, "is_prose", lambda *_: False),
             (openers, "_MANY", sys.maxsize),
+            (unread.ProseLog, "is_plain", lambda *_: False),
+            (loop.Engine, "_pass_fence", no_fence),
             (unread._Names, "_may_be_misspelt", lambda *_: True),  # pyright: ignore[reportPrivateUsage]
             (yaml_core, "read_plain", lambda *_: None),
         ):

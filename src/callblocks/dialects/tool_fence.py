@@ -31,7 +31,7 @@ from callblocks.parsing.engine.block import Block, Refused
 from callblocks.parsing.engine.fences import END_OF_LINE, FENCE_LINES, read_fence, read_fence_body
 from callblocks.parsing.engine.ids import read_id
 from callblocks.parsing.engine.markers import Shape
-from callblocks.parsing.engine.parse_state import Reading
+from callblocks.parsing.engine.parse_state import ParseState, Reading
 from callblocks.parsing.engine.unread import UNREAD
 from callblocks.parsing.grammar.argument_rules import input_lines, scalar_text, text_value
 from callblocks.parsing.grammar.expressions import (
@@ -111,6 +111,11 @@ class ToolFence(Dialect):
 
     def openers(self, setting: Setting) -> Sequence[str | Shape]:
         return FENCE_LINES
+
+    def declines_line(self, line: str, stage: ParseState) -> bool:
+        """Return whether the opening line of a fence is none of a call."""
+        fence = None if stage.fence else read_fence(line)
+        return fence is None or read_info(fence.info) is None
 
     def read(self, block: Block) -> Reading[Refused | None]:
         rest, newline = yield from block.until(END_OF_LINE)

@@ -25,6 +25,7 @@ Why not parse the whole text again for each piece: that is quadratic in the numb
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -36,6 +37,7 @@ from callblocks.core.errors import CallerError, NotText, ParserClosed
 from callblocks.core.events import Event, Problem, Text
 from callblocks.core.specs import ToolSpecs
 from callblocks.parsing.engine.block import Block, Reader, UnlikelyName
+from callblocks.parsing.engine.fences import CodeFences, FencedCalls, fence_behind
 from callblocks.parsing.engine.ids import Ids
 from callblocks.parsing.engine.openers import (
     BEGINNING,
@@ -56,6 +58,11 @@ from callblocks.parsing.readers.foreign_body import FENCE_FORMS
 
 __all__ = ("Engine", "Owner", "Reader", "Setting")
 
+# The opening of a line of a code fence, the line with its end, and a search that waits for that.
+_FENCE_LINE = re.compile(r"\r?\n {0,3}(?:```|~~~)")
+_WHOLE_LINE = re.compile(rf"({_FENCE_LINE.pattern}[^\r\n]*)\r?\n")
+_ANY = re.compile("()").match
+_LINE_GROWS = re.compile(rf"{_FENCE_LINE.pattern}[^\r\n]{{0,200}}\r?\Z|()").match
 # The number of openers that are remembered: a hostile text could have any number.
 _MOST_GLANCED = 500
 
@@ -301,8 +308,62 @@ class Engine(ParseState):
             self.skips = ()
             if not has_cr and scan.text[scan.pos] == "\r":
                 has_cr = True
-            else:
+            elif not (yield from self._pass_fence(openers)):
                 yield from self._open(openers)
+
+    def _pass_fence(self, openers: Openers) -> Reading[bool]:
+        """Read the line of a code fence if it is prose for all readers; return whether it was.
+
+        Markdown is full of such lines. `_open` would find the same: it asks each reader of fences,
+        in a block of its own, and `CodeFences` last.
+        """
+        scan = self.scan
+        if self.attempts is not None or not _FENCE_LINE.match(scan.text, scan.pos):
+            return False
+        line, is_prose = yield from self._fence_line()
+        if not line or not self._is_tracked_only(openers, line, is_prose=is_prose):
+            return False
+        self.fence = fence_behind(line, self.fence)
+        self.prose(scan.take(scan.pos + len(line)))
+        return True
+
+    def _fence_line(self) -> Reading[tuple[str, bool]]:
+        """Wait for the line of a fence; return it, and whether the fence holds no calls.
+
+        A fence of calls is known by its body: a few characters of it decide. The line is `""` if it
+        is long or does not end.
+        """
+        scan = self.scan
+        may_hold_calls = bool(self.tools) and not self.fence and self._how[1] == "whole"
+        while True:
+            if hit := _WHOLE_LINE.match(scan.text, scan.pos):
+                is_prose = not may_hold_calls or self.is_prose(scan.text[hit.end() :])
+                if is_prose is not None:
+                    return hit[1], is_prose
+                search = _ANY
+            else:
+                search, grows = _LINE_GROWS, _LINE_GROWS(scan.text[scan.pos :])
+                if grows is None or grows.lastindex:
+                    return "", False
+            if scan.closed:
+                return "", False
+            self.settle(search, None, None)
+            yield
+
+    def _is_tracked_only(self, openers: Openers, line: str, *, is_prose: bool) -> bool:
+        """Return whether no reader but `CodeFences` takes the line of a fence."""
+        is_tracked = False
+        for reader, markers in openers.at(line[:BEGINNING], fresh=False):
+            if isinstance(reader, CodeFences):
+                is_tracked = True
+            elif isinstance(reader, FencedCalls):
+                if not is_prose:
+                    return False
+            elif self.scan.match(markers) != (None, True):
+                declines = getattr(reader, "declines_line", None)
+                if declines is None or not declines(line, self):
+                    return False
+        return is_tracked
 
     def _open(self, openers: Openers) -> Reading[None]:
         # Ask the readers that own an opener at this offset, in order, until one accepts. `start`,

@@ -45,6 +45,7 @@ __all__ = (
     "Fence",
     "FencedCalls",
     "closes",
+    "fence_behind",
     "read_fence",
     "read_fence_body",
 )
@@ -75,6 +76,14 @@ def closes(text: str, run: str) -> bool:
     """Return whether a line (without its end) closes the fence that `run` opened."""
     bare = text.strip()
     return bare.startswith(run) and not bare.strip(run[0])
+
+
+def fence_behind(line: str, run: str) -> str:
+    """Return the run of the fence that is open behind a line; `run` is open before it."""
+    if run:
+        return "" if closes(line, run) else run
+    fence = read_fence(line)
+    return fence.run if fence else ""
 
 
 def read_fence_body(block: Block, run: str) -> Reading[tuple[str, int | None]]:
@@ -111,12 +120,8 @@ class CodeFences:
 
     def read(self, block: Block) -> Reading[Refused | None]:
         rest, end = yield from block.until(END_OF_LINE)
-        stage, text = block.stage, block.opening + rest
-        fence = None if stage.fence else read_fence(text)
-        if fence:
-            stage.fence = fence.run
-        elif stage.fence and closes(text, stage.fence):
-            stage.fence = ""
+        stage = block.stage
+        stage.fence = fence_behind(block.opening + rest, stage.fence)
         # The newline is returned: it may be the first character of a line marker.
         block.give_back(block.offset - len(end))
         block.prose()

@@ -38,6 +38,7 @@ import re
 import sys
 from bisect import bisect, insort
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
@@ -324,11 +325,13 @@ class ProseLog:
         elif isinstance(event, Problem) and event.code == UNREAD:
             insort(self._reported, event.place)
 
-    def is_plain(self, names: Iterable[str]) -> bool:
+    def is_plain(self, names: tuple[str, ...]) -> bool:
         """Return whether the log has neither a name nor a sign of one, as most texts have not."""
         parts = (part for _, _, parts in (*self._prose, *self._thoughts) for part in parts)
         text = "".join(parts)
-        return not _MARK.search(text) and not any(name in text for name in names)
+        if any(name in text for name in names):
+            return False
+        return not _MARK.search(text) or not any(half in text for half in _halves_of(names))
 
     def stretches(self, *, closed_thoughts: bool) -> Iterator[tuple[Stretch, int]]:
         """Yield the stretches to examine, each with the weight that a name needs there."""
@@ -449,13 +452,11 @@ class _Names:
     def __init__(self, tools: Mapping[str, ToolSpec]) -> None:
         self._names = sorted(filter(None, tools), key=len, reverse=True)
         self._by_length: dict[int, list[str]] = {}
-        self._halves: set[str] = set()
+        self._halves = _halves_of(tuple(self._names))
         for name in self._names:
             if len(name) >= _LEAST_MISSPELT:
                 for length in range(len(name) - 1, len(name) + 2):
                     self._by_length.setdefault(length, []).append(name)
-                middle = len(name) // 2
-                self._halves |= {name[:middle], name[middle:]}
         self._meant: dict[str, str] = dict.fromkeys(self._names, "")
 
     def find(self, text: str) -> list[tuple[int, int, str]]:
@@ -475,11 +476,7 @@ class _Names:
         return sorted(found)
 
     def _may_be_misspelt(self, text: str) -> bool:
-        """Return whether a word of the text may differ from a name by one character.
-
-        One wrong character leaves one half of the name whole. Looking for halves is many times
-        faster than looking at words, and most texts have none.
-        """
+        """Return whether a word of the text may differ from a name by one character."""
         return any(half in text for half in self._halves)
 
     def _of(self, word: str) -> str:
@@ -488,6 +485,18 @@ class _Names:
             near = (name for name in self._by_length.get(len(word), ()) if is_near(word, name))
             self._meant[word] = next(near, "")
         return self._meant[word]
+
+
+@lru_cache(maxsize=64)
+def _halves_of(names: tuple[str, ...]) -> frozenset[str]:
+    """Return the halves of the names that are looked for with one wrong character.
+
+    Such a character leaves one half whole. Looking for halves is many times faster than looking at
+    words, and most texts have none.
+    """
+    long = [name for name in names if len(name) >= _LEAST_MISSPELT]
+    middles = ((name, len(name) // 2) for name in long)
+    return frozenset(half for name, at in middles for half in (name[:at], name[at:]))
 
 
 def _pattern(name: str) -> str:
