@@ -83,7 +83,7 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     recorder: Recorder | None = None
 
 
-class _State(msgspec.Struct, frozen=True):
+class _SealedQuestion(msgspec.Struct, frozen=True):
     """What a client brings back: the question in the book, and the hash of what was shown."""
 
     approval: str
@@ -266,7 +266,7 @@ class _Returned(msgspec.Struct, frozen=True):
     without one.
     """
 
-    state: _State
+    state: _SealedQuestion
     answer: Answer | None
 
 
@@ -285,10 +285,10 @@ class _Asker:
         return self._context.protocol_version >= _MODERN and self._has_elicitation
 
     @property
-    def open_state(self) -> _State:
+    def open_state(self) -> _SealedQuestion:
         """Return what the client is to bring back with the answer."""
         assert self.open is not None
-        return _State(self.open.approval_id, _digest(self.open))
+        return _SealedQuestion(self.open.approval_id, _digest(self.open))
 
     async def __call__(self, question: Question) -> Answer | None:
         self.open = question
@@ -307,7 +307,7 @@ class _Asker:
         known = self._context.session.client_capabilities
         return known is not None and known.elicitation is not None
 
-    def _is_for(self, state: _State, question: Question) -> bool:
+    def _is_for(self, state: _SealedQuestion, question: Question) -> bool:
         if state.shown != _digest(question):
             return False
         try:
@@ -364,7 +364,7 @@ def _answer_in(params: Any) -> _Returned | None:
     if not params.request_state or given is None:
         return None
     try:
-        state = msgspec.json.decode(params.request_state, type=_State)
+        state = msgspec.json.decode(params.request_state, type=_SealedQuestion)
     except msgspec.MsgspecError:
         return None
     answer = _answer(getattr(given, "action", "cancel"), getattr(given, "content", None))
