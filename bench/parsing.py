@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from itertools import pairwise
+from typing import Any
 
 from bench.samples import (
     CODE,
@@ -31,7 +32,7 @@ from bench.timing import best_of, print_table
 from callblocks import Parser, ToolSpec, dialects
 from callblocks.core.events import Event, Text
 
-__all__ = ("every", "first", "in_prose", "main", "real", "runs")
+__all__ = ("every", "first", "in_prose", "main", "peers", "real", "runs")
 
 PIECE = 4
 PIECES = (4, 16, 64)
@@ -96,6 +97,7 @@ def main() -> None:
     in_prose()
     runs()
     real()
+    peers()
     first()
 
 
@@ -181,18 +183,44 @@ def real() -> None:
     """One row for each dialect: real kinds of texts, in pieces and whole, and small calls.
 
     The pass-through costs the same for a piece of any size, so ratios grow with the pieces: what a
-    character costs falls all the same. Beside them stands what others take who read whole texts:
-    a regex with `json.loads`, and OpenAI's compiled parser where it is installed.
+    character costs falls all the same. Beside them stands what a regex with `json.loads` takes.
     """
     head = ["a program as argument, 1,000 small calls, a chat", *(f"in {n}" for n in PIECES)]
     head += [f"µs a call in {PIECE}", "whole", "chat whole, MB/s", "within"]
     bounds = [f"at most {PROGRAM_RATIO:g}", "", "", "", "", "", ""]
     rows = [_real_summary(name) for name in (*dialects, "auto")]
     print_table("real kinds of texts", head, [["bounds", *bounds], *rows])
-    peers = [["regex and json.loads", *_speed(_read_by_regex, mixed("hermes", 200))]]
-    if harmony := _harmony():
-        peers.append(["openai-harmony", *_speed(harmony, mixed("gpt_oss", 200))])
-    print_table("others, on the same chat", ["", "MB/s", "µs a call"], peers)
+    others = [["regex and json.loads", *_speed(_read_by_regex, mixed("hermes", 200))]]
+    print_table("others, on the same chat", ["", "MB/s", "µs a call"], others)
+
+
+def peers() -> None:
+    """Print one row for each text: OpenAI's compiled parser of gpt_oss beside ours, in one run.
+
+    It reads tokens, and the time in which a text becomes tokens is left out. Ours reads pieces of
+    as many characters. It must be installed, with its vocabulary in `TIKTOKEN_ENCODINGS_BASE`.
+    """
+    if (harmony := _harmony()) is None:
+        return
+    encoding, parser, role = harmony
+    texts = {f"one call {size} KB": one_call("gpt_oss", size * KILO) for size in (1, 100)}
+    texts |= {"a program": program("gpt_oss", 20 * KILO)}
+    texts |= {"1,000 small calls": many_calls("gpt_oss", 1000)}
+    rows: list[list[str]] = []
+    for label, text in texts.items():
+        tokens = encoding.encode(text, allowed_special="all")
+        pieces = _cut(text, max(1, round(len(text) / len(tokens))))
+
+        def read(tokens: list[int] = tokens) -> None:
+            stream = parser(encoding, role)
+            for token in tokens:
+                stream.process(token)
+
+        jobs = [read, partial(_read_as, "gpt_oss", pieces), partial(_read_as, "gpt_oss", [text])]
+        times = best_of(jobs, rounds=5)
+        rows.append([label, *(f"{seconds * 1000:.2f}" for seconds in times)])
+    head = ["gpt_oss, ms", "openai-harmony, tokens", "callblocks, pieces", "callblocks, whole"]
+    print_table("OpenAI's own parser", head, rows)
 
 
 def _real_summary(dialect: str) -> list[str]:
@@ -218,20 +246,17 @@ def _read_by_regex(text: str) -> int:
     return len([json.loads(one) for one in found])
 
 
-def _harmony() -> Callable[[str], object] | None:
-    """Return a reader by OpenAI's own package; None where it is not installed."""
+def _harmony() -> tuple[Any, Any, Any] | None:
+    """Return the encoding, the parser and the role of OpenAI's own package; None without it."""
     try:
         harmony = import_module("openai_harmony")
+        encoding = harmony.load_harmony_encoding("HarmonyGptOss")
     except ImportError:
         return None
-    encoding = harmony.load_harmony_encoding("HarmonyGptOss")
-    role = harmony.Role.ASSISTANT
-
-    def read(text: str) -> object:
-        tokens = encoding.encode(text, allowed_special="all")
-        return encoding.parse_messages_from_completion_tokens(tokens, role)
-
-    return read
+    except Exception as error:  # its vocabulary cannot be had
+        print(f"openai-harmony: {error}")
+        return None
+    return encoding, harmony.StreamableParser, harmony.Role.ASSISTANT
 
 
 def _speed(read: Callable[[str], object], text: str) -> list[str]:
