@@ -174,7 +174,7 @@ def _log(name: str, store: str, log: Any) -> int:
     """Write the answers of a timeline that a log does not have; return how many there are."""
     from callblocks.timeline.log.open_store import open_store
     from callblocks.timeline.timeline import TIMELINES
-    from callblocks.views.ui.ai_sdk.messages import ui_messages
+    from callblocks.views.ui.ai_sdk.ui_messages import ui_messages
 
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     home = os.environ.get("CALLBLOCKS_HOME") or os.path.join(state, "callblocks")
