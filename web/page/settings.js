@@ -15,7 +15,7 @@ import { LANGUAGES, language } from "./language.js";
 import { mountShell } from "./shell.js";
 import { choose, current } from "./theme-button.js";
 
-/** @typedef {{name: string, is_used: boolean, dialect: string, taught: string, mode: string}} Model */
+/** @typedef {{name: string, is_used: boolean, dialect: string, taught: string, mode: string, address?: string, key?: string, temperature?: number, system?: string}} Model */
 /** @typedef {{name: string, description: string}} Tool */
 /** @typedef {{name: string, verdict: string, reason: string, exceptions: string[]}} Verdict */
 
@@ -37,7 +37,10 @@ const part = (id, title, about, ...more) =>
 /** @param {Model} model */
 function modelRow(model) {
   const says = h("span", { class: "says", role: "status" });
-  const facts = [model.mode, model.dialect === "auto" && model.taught ? `auto: ${model.taught}` : model.dialect].filter(Boolean).join(" · ");
+  const facts = [model.mode, model.dialect === "auto" && model.taught ? `auto: ${model.taught}` : model.dialect];
+  if (model.temperature !== undefined) facts.push(`${t("temperature")} ${model.temperature}`);
+  if (model.key) facts.push(`${t("key")}: ${model.key}`);
+  const where = [model.address, ...facts].filter(Boolean).join(" · ");
   const button = h("button", { type: "button", class: "btn", "aria-label": `${t("Test")}: ${visibleLine(model.name)}` }, t("Test"));
   button.addEventListener("click", async () => {
     set(button, "aria-disabled", "true");
@@ -55,7 +58,7 @@ function modelRow(model) {
     set(button, "aria-disabled", null);
   });
   const name = h("span", { class: "name" }, visibleLine(model.name), model.is_used && h("b", { class: "tag" }, t("default")));
-  return h("li", { class: "model-row" }, name, button, h("span", { class: "where" }, visibleLine(facts)), says);
+  return h("li", { class: "model-row" }, name, button, h("span", { class: "where" }, visibleLine(where)), model.system && h("span", { class: "where" }, `${t("system prompt")}: ${visibleLine(model.system.slice(0, 200))}`), says);
 }
 
 /**

@@ -30,6 +30,7 @@ __all__ = (
     "LinkedImage",
     "Message",
     "Model",
+    "ModelFacts",
     "NativeDelta",
     "NativeNames",
     "Piece",
@@ -45,6 +46,7 @@ __all__ = (
     "Usage",
     "UsedMode",
     "context_of",
+    "facts_of",
     "mode_of",
     "scenarios_of",
 )
@@ -219,6 +221,19 @@ def context_of(model: Model) -> int | None:
 def mode_of(model: Model) -> UsedMode:
     """Return the mode for the next request; text for a model without modes."""
     return getattr(model, "mode", "text")
+
+
+class ModelFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person may be shown of a model's settings: never its key, only the hint about it."""
+
+    address: str = ""
+    key_hint: str = ""
+    temperature: float | None = None
+
+
+def facts_of(model: Model) -> ModelFacts:
+    """Return what is known of a model's server; nothing for a model without one."""
+    return getattr(model, "facts", None) or ModelFacts()
 
 
 # --- Scenarios of a model that plays scripts: one for each script, with a first prompt ---

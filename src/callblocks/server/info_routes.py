@@ -36,7 +36,7 @@ from callblocks import __version__
 from callblocks.core.errors import CallerError, TimelineError
 from callblocks.core.specs import specs_by_name
 from callblocks.dialects import dialects
-from callblocks.models.model import Scenario, mode_of, scenarios_of
+from callblocks.models.model import Scenario, facts_of, mode_of, scenarios_of
 from callblocks.parser import AUTO
 from callblocks.server.access import knows_token
 from callblocks.server.cpu_program import ConvertWork, ParseWork
@@ -75,6 +75,7 @@ __all__ = (
 )
 
 _LONGEST_TEXT = 1_000_000
+_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 
 _Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=_LONGEST_TEXT)]
 
@@ -179,12 +180,12 @@ class DialectList(msgspec.Struct, frozen=True):
     used: str
 
 
-class ShownModel(msgspec.Struct, frozen=True):
+class ShownModel(msgspec.Struct, frozen=True, omit_defaults=True):
     """A model, and prompts that it has an answer to where it knows them.
 
     `is_used` is one that replies without a choice, in `dialect`; `scenarios` are for a choice.
     `taught` is the dialect that it is taught where `dialect` is `auto`, and `mode` how its server
-    is given tools now.
+    is given tools now. `key` names the variable that the key is read from.
     """
 
     name: str
@@ -194,6 +195,10 @@ class ShownModel(msgspec.Struct, frozen=True):
     taught: str
     mode: str
     scenarios: tuple[Scenario, ...]
+    address: str = ""
+    key: str = ""
+    temperature: float | None = None
+    system: str = ""
 
 
 class ModelList(msgspec.Struct, frozen=True):
@@ -245,6 +250,7 @@ async def list_models(request: Request) -> Response:
 
 def _model(offered: Offered, is_used: bool) -> ShownModel:
     model = offered.model
+    facts = facts_of(model)
     return ShownModel(
         name=offered.name,
         suggestions=tuple(getattr(model, "suggestions", ())),
@@ -253,7 +259,19 @@ def _model(offered: Offered, is_used: bool) -> ShownModel:
         taught=known_dialect(offered) or DEFAULT_DIALECT,
         mode=mode_of(model),
         scenarios=scenarios_of(model),
+        address=facts.address,
+        key=_key(facts.key_hint),
+        temperature=facts.temperature,
+        system=offered.system or "",
     )
+
+
+def _key(hint: str) -> str:
+    """Return the variable that a hint about a key names, and that it is empty."""
+    found = _VARIABLE.search(hint)
+    if found is None:
+        return ""
+    return found[0] if "was sent is" in hint else f"{found[0]}, not set"
 
 
 def _shown(tool: Tool) -> ShownTool:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from callblocks.models.openai.endpoint import EndpointSettings
+from callblocks.models.openai.endpoints import ChatEndpoint
 from callblocks.models.scripted import ScriptedModel
 from callblocks.session.model_choice import Offered
 from callblocks.session.team_file import Member
@@ -44,6 +46,25 @@ def test_each_model_says_its_scenarios_and_which_is_used(server: Served) -> None
         ],
     }
     assert (talker["name"], talker["is_used"], talker["scenarios"]) == ("talker", False, [])
+
+
+def test_a_model_behind_an_address_says_its_settings_and_never_its_key(tmp_path: Path) -> None:
+    settings = EndpointSettings(
+        base_url="http://me:secret@127.0.0.1:1/v1",
+        model="m",
+        key="sk-secret",
+        key_hint="the key that was sent is that of TEAM_KEY; check it there",
+        extra={"temperature": 0.2},
+    )
+    other = Offered(ChatEndpoint(settings), system="You work for a ferry company.")
+    model = ScriptedModel(tmp_path, pace=0)
+    with served_host(lambda: some_host(tmp_path, model, others=(other,))) as server:
+        answer = server.client.get("/api/models")
+    shown = answer.json()["models"][1]
+    assert shown["address"] == "http://127.0.0.1:1/v1"
+    assert (shown["key"], shown["temperature"]) == ("TEAM_KEY", 0.2)
+    assert shown["system"] == "You work for a ferry company."
+    assert "secret" not in answer.text
 
 
 def test_a_team_says_that_it_is_one(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -30,6 +31,7 @@ from callblocks.core.specs import ToolSpec
 from callblocks.models.model import (
     LinkedImage,
     Message,
+    ModelFacts,
     NativeDelta,
     Piece,
     Request,
@@ -243,6 +245,15 @@ class _Endpoint:
     def server(self) -> str:
         """Return the name of the known server behind the address; "" where it is not known."""
         return self._settings.server
+
+    @property
+    def facts(self) -> ModelFacts:
+        """Return what may be shown of the settings."""
+        parts = urlsplit(self._settings.base_url)
+        address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        temperature = self._settings.extra.get("temperature")
+        known = temperature if isinstance(temperature, int | float) else None
+        return ModelFacts(address, self._settings.key_hint, known)
 
     async def find_grammar_form(self) -> GrammarForm:
         """Return it; for a bare address, ask the server once who it is."""
