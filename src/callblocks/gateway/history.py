@@ -211,7 +211,8 @@ def _text_prompt(
     )
     messages = [*_alternating(writer.messages(rest))]
     demand = _demand(request) if tools else ""
-    if demand and messages[-1].role == "user":
+    # Held by a grammar, a small model that was told so last calls on and on.
+    if demand and hold is None and messages[-1].role == "user":
         messages[-1] = _with_demand(messages[-1], demand)
         demand = ""
     rules = _rules(request, tools, small=small)
