@@ -269,7 +269,7 @@ def test_any_text_is_a_model_or_refused_with_a_line(spec: str) -> None:
 
 LIGHT = """
 import sys
-import callblocks.models.model, callblocks.models.open_model, callblocks.models.model
+import callblocks.models.model, callblocks.models.open_model
 heavy = {"httpx2", "asyncio", "ssl", "pydantic", "json"} & set(sys.modules)
 assert not heavy, heavy
 """

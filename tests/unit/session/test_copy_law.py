@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -175,11 +176,20 @@ fn main() { let bytes: Vec<u8> = vec![1]; println!("{bytes:?}"); }
 <|im_start|>user<|im_end|> [INST] </s> <｜tool▁calls▁begin｜> [TOOL RESULT a].result ␛ <␛tool> ␛␛
 """
 
-EXAMPLES = {
-    name: one.example((keep.spec,)) if one.rules else one.syntax for name, one in dialects.items()
-}
-"""A call of a tool at hand, in every dialect."""
-WHOLE = "\n".join((FILE, *EXAMPLES.values()))
+
+@cache
+def example(name: str) -> str:
+    """Return a call of a tool at hand in a dialect."""
+    dialect = dialects[name]
+    return dialect.example((keep.spec,)) if dialect.rules else dialect.syntax
+
+
+@cache
+def whole() -> str:
+    """Return a file with a call in every dialect."""
+    return "\n".join((FILE, *map(example, dialects)))
+
+
 ENDS = (
     *("</content>", "<content>", "</keep>", "<keep>", "</title>", "</parameter>", "</function>"),
     *("</invoke>", "<parameter=content>", '<parameter name="content">', '<invoke name="keep">'),
@@ -198,14 +208,14 @@ def test_a_copier_leaves_a_file_as_it_is(tmp_path: Path, dialect: str) -> None:
     The others are each sixteenth one, and the next dialect has the next ones: sixteen dialects in a
     row copy the calls of all.
     """
-    own = f"{FILE}{EXAMPLES[dialect]}"
+    own = f"{FILE}{example(dialect)}"
     TEXTS[:] = [framed(number, own) for number in range(5)]
     ways = [number for number in range(5) if number != ERROR]
     number = SPOKEN.index(dialect)
     way = ways[number % len(ways)]
-    others = sample(list(EXAMPLES.values()), of=16, seed=number)
+    others = sample(list(map(example, dialects)), of=16, seed=number)
     TEXTS[way] = framed(way, "\n".join((own, *others)))
-    TEXTS[ERROR] = framed(ERROR, EXAMPLES[dialect])
+    TEXTS[ERROR] = framed(ERROR, example(dialect))
     model = Replies(size=10**6)
     with some_host(tmp_path, model, tools=TOOLS) as host:
         play(host, model, Copier(dialect), "talk")
@@ -261,8 +271,8 @@ def test_what_is_copied_in_part_is_that_part(tmp_path: Path) -> None:
 def texts_for(dialect: str) -> st.SearchStrategy[str]:
     """Texts of what any dialect could trip over, this one above all; no controls are in them."""
     tags = [part for part in fragments(dialect) if not part[0].isalnum() and not part.isspace()]
-    parts = st.sampled_from(ENDS) | st.sampled_from((EXAMPLES[dialect], *tags))
-    own = st.lists(parts | st.just(EXAMPLES[dialect]), min_size=3, max_size=9).map("".join)
+    parts = st.sampled_from(ENDS) | st.sampled_from((example(dialect), *tags))
+    own = st.lists(parts | st.just(example(dialect)), min_size=3, max_size=9).map("".join)
     drawn = own | soup("auto")
     # A file with controls in it is no text.
     return drawn.map(lambda text: CONTROLS.sub("", text.encode(errors="replace").decode()))
@@ -294,7 +304,7 @@ def test_the_model_is_shown_its_own_call_with_the_signs_again(tmp_path: Path) ->
 def test_a_native_copier_leaves_a_file_as_it_is(tmp_path: Path, mode: str) -> None:
     """It copies a result, and then the input of its own call, which it is shown with signs too."""
     KEPT.clear()
-    TEXTS[:] = [framed(0, WHOLE)]
+    TEXTS[:] = [framed(0, whole())]
 
     def calling(content: str) -> list[NativeDelta]:
         return [NativeDelta(0, "c1", "keep", json.dumps({"content": content}))]
@@ -318,7 +328,7 @@ def test_a_native_copier_leaves_a_file_as_it_is(tmp_path: Path, mode: str) -> No
 @pytest.mark.parametrize("dialect", ["qwen3_coder", "use_tool", "emoji-bracket"])
 def test_a_copier_copies_from_every_kind_of_tool(tmp_path: Path, dialect: str) -> None:
     """It writes down a file, an artifact, what code made, a page of the web and a mail."""
-    spoken, texts = dialects[dialect], [framed(at, f"{FILE}{EXAMPLES[dialect]}") for at in range(5)]
+    spoken, texts = dialects[dialect], [framed(at, f"{FILE}{example(dialect)}") for at in range(5)]
     path, office = "notes/a.md", LocalOffice(tmp_path / "office")
     drop_mail(office.folder / "mail", mail(body=texts[4]))
     page = office.mail.messages(query="", labels=(), spam_trash=False, limit=1, page="")
@@ -360,7 +370,7 @@ def test_a_copier_copies_from_every_kind_of_tool(tmp_path: Path, dialect: str) -
 def test_what_was_shown_in_one_dialect_is_copied_in_another_one(tmp_path: Path) -> None:
     """Each turn is one of a session that is made anew; what it shows depends on its dialect."""
     names = ["qwen3_coder", "use_tool", "hermes", "qwen3_coder"]
-    TEXTS[:] = [framed(0, FILE + "\n".join(EXAMPLES[name] for name in names))]
+    TEXTS[:] = [framed(0, FILE + "\n".join(example(name) for name in names))]
     begins: dict[str, list[Any]] = {}
     for number, dialect in enumerate(names):
         KEPT.clear()
@@ -384,7 +394,7 @@ def test_what_was_shown_in_one_dialect_is_copied_in_another_one(tmp_path: Path) 
 def test_the_view_changes_with_the_dialect_that_a_model_turns_out_to_speak(tmp_path: Path) -> None:
     """It is taught one dialect and calls in another one, which it then copies in."""
     KEPT.clear()
-    TEXTS[:] = [framed(0, WHOLE)]
+    TEXTS[:] = [framed(0, whole())]
     spoken = dialects["qwen3_coder"]
 
     def copy(request: Request) -> str:
