@@ -153,6 +153,8 @@ class Speaker:
         self._zone = zone
         self._has_called = has_called
         self._learned = learned
+        # What the last reply is read in.
+        self._readable: tuple[Dialect, ...] = ()
         self._written: WrittenForms = {} if written is None else written
         named = "" if offered.dialect == AUTO else offered.dialect
         self._known = known_dialect(offered)
@@ -193,8 +195,8 @@ class Speaker:
         """Take the dialect of a model's first calls for its own, where its family is not known."""
         self._has_called = self._has_called or (bool(calls) and mode != "text")
         if not self._known and not self._learned:
-            taught = {one.name for one in reply_dialects()}
-            self._learned = next((one.dialect for one in calls if one.dialect in taught), "")
+            readable = {one.name for one in self._readable}
+            self._learned = next((one.dialect for one in calls if one.dialect in readable), "")
 
     def give_up_tools(self) -> None:
         """Ask in text from now on, where the model can be asked so.
@@ -237,6 +239,7 @@ class Speaker:
         reasoning = self._settings.reasoning
         if mode == "native":
             return Engine((), reasoning=reasoning)
+        self._readable = reply_dialects(first)
         return reply_parser(first, tools, reasoning=reasoning)
 
     async def pieces(self, request: Request) -> AsyncGenerator[Piece, None]:

@@ -46,11 +46,11 @@ __all__ = ("TurnTrace", "begin_turn", "parent", "request_span", "start_traces", 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
-class _State:
+class _Tracing:
     tracer: Tracer | None = None
 
 
-_state = _State()
+_state = _Tracing()
 
 
 def start_traces(environment: Mapping[str, str] = os.environ) -> Callable[[], None]:
