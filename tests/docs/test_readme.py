@@ -26,7 +26,7 @@ def test_the_readme_begins_with_what_it_is_how_to_install_it_and_why() -> None:
     assert what.startswith("A language model")
     lines = [line.partition("#")[0].strip() for line in install.splitlines()]
     assert lines == ["pip install callblocks", "pip install 'callblocks[all]'"]
-    assert all(extra in install for extra in EXTRAS)
+    assert all(extra in sources for extra in EXTRAS)
     assert "`make run`" in sources
     assert "`make test`" in sources
     assert why.startswith("**Why not a regular expression, or the server's own parser?**")

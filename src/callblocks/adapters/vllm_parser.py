@@ -1,8 +1,8 @@
 """vLLM: any dialect as `--tool-call-parser callblocks:DIALECT`.
 
 The entry point `vllm.general_plugins` calls `register`, which names one parser for each dialect
-that models write, and `callblocks` for all of them at once. `--tool-parser-plugin` with this file
-does the same where plugins are not loaded.
+that models write, and `callblocks` for all of them at once. Where plugins are not loaded, a file
+that calls `register` does the same, as `--tool-parser-plugin`.
 
 vLLM moved its base class, its values and the constructor between versions: a class is looked for in
 the places it had, and the tools are taken from the constructor or from the request.
