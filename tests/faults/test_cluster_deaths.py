@@ -15,6 +15,7 @@ import httpx2
 import psutil
 import pytest
 
+from callblocks.cluster.turns import FORMAT
 from callblocks.core.errors import TimelineError
 from callblocks.timeline.log.postgres_store import PostgresStore
 from support.chat_server import posted
@@ -235,6 +236,27 @@ def test_turns_that_are_due_later_are_taken_listed_and_cancelled_anywhere(run: C
     for more in ({"delay": 1, "at": "2030-01-31T12:00:00Z"}, {}, {"at": "2020-01-31T12:00:00Z"}):
         wrong = httpx2.post(f"{first}/api/scheduled", json={"chat": "x", "prompt": "x", **more})
         assert wrong.json()["error"]["code"] == "invalid_request"
+
+
+def test_a_worker_leaves_turns_of_a_newer_format_to_newer_workers(run: ClusterRun) -> None:
+    workers(run)
+    first, _ = replicas(run)
+    with connect(run.database) as connection:
+        connection.execute(
+            "insert into callblocks_turns (key, timeline, username, format, request, state)"
+            " values (gen_random_uuid(), 'newer', 'ann', %s, '{}', 'queued')",
+            (FORMAT + 1,),
+        )
+        until(
+            lambda: connection.execute(
+                "select 1 from callblocks_turns where timeline = 'newer' and is_enqueued"
+            ).fetchone()
+        )
+    list(events_of(first, "older", "say 1 0"))
+    assert ended(run, "older")[1] == "answered"
+    assert row(run, "newer")[0] == "queued"
+    assert httpx2.post(f"{first}/api/chat/newer/stop", json={}).json()["stopped"]
+    assert row(run, "newer")[:2] == ("ended", "stopped")
 
 
 def test_a_worker_answers_probes_alone(run: ClusterRun) -> None:
