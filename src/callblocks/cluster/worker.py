@@ -416,8 +416,8 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
 #
 # A watcher judges only once its own connection is older than `silence`. After the server was
 # started anew all signs are old and all locks are gone; by then everybody who lives has connected
-# again. Nor does it judge by signs while its own are late: then the server stood still, or this
-# process did, and the signs of others are as late as its own.
+# again. By signs it judges only while its own is in time, and twice in a row: after the server, or
+# this process, stood still, the signs of others are as late as its own, and come a moment later.
 #
 # A worker that finds itself dead, because it was stopped for too long, must not go on: `lost` is
 # called, and its turns are others'. Its appends are refused in any case, by their fence.
@@ -432,16 +432,16 @@ _SIGN: LiteralString = (
     " where id = %s and not is_dead returning id"
 )
 _DEAD: LiteralString = """
-select id, name from callblocks_workers as worker
-where id <> %(own)s and (
-    is_dead
-    or %(judges)s and beat < clock_timestamp() - make_interval(secs => %(silence)s)
-    or beat < clock_timestamp() - make_interval(secs => %(gone)s) and not exists (
-        select from pg_locks where locktype = 'advisory' and granted
-            and classid = %(class)s and objid = worker.id
-            and database = (select oid from pg_database where datname = current_database())
-    )
-)
+select id, name, is_sure from (
+    select id, name, beat, is_dead
+        or beat < clock_timestamp() - make_interval(secs => %(gone)s) and not exists (
+            select from pg_locks where locktype = 'advisory' and granted
+                and classid = %(class)s and objid = worker.id
+                and database = (select oid from pg_database where datname = current_database())
+        ) as is_sure
+    from callblocks_workers as worker where id <> %(own)s
+) as judged
+where is_sure or beat < clock_timestamp() - make_interval(secs => %(silence)s)
 """
 
 
@@ -473,8 +473,8 @@ class Liveness:
         assert row is not None, "an insert returns its row"
         self.id: int = row[0]
         self.takeovers = 0
-        # When this worker gave its last sign, and when one came late.
-        self._signed = self._late = time.monotonic()
+        # When this worker gave its last sign.
+        self._signed = time.monotonic()
         self._threads = [
             threading.Thread(
                 target=self._run, args=(serve,), name="callblocks-liveness", daemon=True
@@ -512,27 +512,23 @@ class Liveness:
             if connection.execute(_SIGN, (self.id,)).fetchone() is None:
                 self._end.set()
                 self._lost()
-            now = time.monotonic()
-            if now - self._signed > self._silence / 2:
-                self._late = now
-            self._signed = now
+            self._signed = time.monotonic()
             self._end.wait(_BEAT)
-
-    def _is_on_time(self) -> bool:
-        """Return whether all signs of this worker came in time for as long as one may be silent."""
-        now = time.monotonic()
-        return now - self._late > self._silence and now - self._signed < self._silence / 2
 
     # In a thread of its own: reaping may wait for locks, and this worker must give signs meanwhile.
     def _watch(self, connection: Connection) -> None:
         values = {"own": self.id, "silence": self._silence, "gone": _GONE, "class": _CLASS}
         self._end.wait(self._silence + _BEAT)
+        silent: set[int] = set()
         while not self._end.is_set():
-            values["judges"] = self._is_on_time()
-            for id, name in connection.execute(_DEAD, values).fetchall():
-                self._reap(id, name)
-                connection.execute(
-                    "delete from callblocks_workers where id = %s and is_dead", (id,)
-                )
-                self.takeovers += 1
+            found = connection.execute(_DEAD, values).fetchall()
+            is_late = time.monotonic() - self._signed > self._silence / 2
+            for id, name, is_sure in found:
+                if is_sure or (id in silent and not is_late):
+                    self._reap(id, name)
+                    connection.execute(
+                        "delete from callblocks_workers where id = %s and is_dead", (id,)
+                    )
+                    self.takeovers += 1
+            silent = set() if is_late else {id for id, _, _ in found}
             self._end.wait(_BEAT)
