@@ -272,7 +272,9 @@ def test_two_writers_never_attach_into_one_turn(tmp_path: Path) -> None:
 LIVING = """
 import asyncio, sys
 from pathlib import Path
+from callblocks.core.events import Text
 from support.dying_session import acting_host
+from support.model_events import inner
 
 def tell(event):
     if isinstance(inner(event), Text):

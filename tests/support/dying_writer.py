@@ -284,6 +284,13 @@ class _Deadly:
             self._trap.spring("after the commit")
         return found
 
+    def __enter__(self) -> _Deadly:
+        self._real.__enter__()
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self._real.__exit__(*fault)
+
     def cursor(self) -> _Deadly:
         return _Deadly(self._real.cursor(), self._trap)
 
