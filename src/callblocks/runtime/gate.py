@@ -40,8 +40,8 @@ from callblocks.guard.workers.threads import run_in_thread
 from callblocks.policy.policy import Decision, Policy
 from callblocks.policy.rules import ContainedTaint, Facts, gather, may_leave_by
 from callblocks.runtime.judgement import Judgement, TakenCall, Turn, checked_call, take_call
+from callblocks.tools.check import told
 from callblocks.tools.registry import Registry
-from callblocks.tools.schema_check import told
 from callblocks.tools.tool import Checked, Context, Precheck, Tool, running_as
 
 __all__ = (

@@ -55,8 +55,8 @@ from callblocks.runtime.judgement import (
     Listener,
     Turn,
 )
+from callblocks.tools.check import safe_failure, safe_notice, safe_text, told, words_of
 from callblocks.tools.registry import Registry
-from callblocks.tools.schema_check import safe_failure, safe_notice, safe_text, told, words_of
 from callblocks.tools.tool import RUNNING_CALL, Context, Keep, Tool, unwrap
 
 __all__ = (

@@ -12,13 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import jsonschema_rs
-import msgspec
 
 from callblocks.core.call_text import kinds, path_text, said
-from callblocks.core.errors import BadSpec, ToolError
-from callblocks.core.json_values import to_json_value
-from callblocks.core.outcomes import Failure, Notice, without_managed
-from callblocks.core.redaction import redact, without_secrets
+from callblocks.core.errors import BadSpec
 from callblocks.tools.check import (
     MAX_DEPTH,
     Place,
@@ -28,18 +24,13 @@ from callblocks.tools.check import (
     unexpected,
 )
 from callblocks.tools.schema import Schema, count_looks
-from callblocks.tools.tool import Checked, FieldFault, Tool
+from callblocks.tools.tool import Checked, FieldFault
 
 __all__ = (
     "EXPLAINED",
     "SchemaCheck",
     "levels_of",
-    "safe_failure",
-    "safe_notice",
-    "safe_text",
-    "told",
     "validator_of",
-    "words_of",
 )
 
 # Each fault costs microseconds. Of a large input only the first is reported, or a hostile input
@@ -214,54 +205,3 @@ def validator_of(schema: Schema) -> jsonschema_rs.Validator:
 
 def _fetch_nothing(uri: str) -> Any:
     raise ValueError(f"{uri} is not fetched; write the schema out")
-
-
-# --- Failures and notices of tools made safe to pass on: without secrets, and of bounded length ---
-
-_MESSAGE_LENGTH = 4_000
-
-
-def told(tool: Tool, error: ToolError) -> Failure:
-    """Return the failure that a tool raised."""
-    return safe_failure(
-        Failure(code=error.code, message=error.message, where=tool.name, details=error.details)
-    )
-
-
-def safe_failure(failure: Failure) -> Failure:
-    """Return a failure without secrets, short enough for a model to read."""
-    message = redact(safe_text(failure.message))
-    if len(message) > _MESSAGE_LENGTH:
-        message = f"{message[:_MESSAGE_LENGTH]}…"
-    return msgspec.structs.replace(
-        failure, code=safe_text(failure.code), message=message, details=_details(failure.details)
-    )
-
-
-def safe_notice(notice: Notice) -> Notice:
-    """Return a notice without secrets."""
-    return Notice(
-        code=safe_text(notice.code),
-        message=redact(safe_text(notice.message)),
-        details=_details(notice.details),
-    )
-
-
-def safe_text(said: object) -> str:
-    """Return a tool's value as text where text is expected; a tool may have passed any object."""
-    return to_json_value(said if isinstance(said, str) else words_of(said))
-
-
-def words_of(said: object) -> str:
-    """Return `str(value)`; "" where that raises."""
-    try:
-        return str(said)
-    except BaseException:  # a value of a tool may do anything when it is shown
-        return ""
-
-
-def _details(given: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return without_secrets(without_managed(to_json_value(given)))
-    except BaseException as error:  # a value of a tool may do anything when it is written
-        return {"left_out": f"details that cannot be written: {safe_text(error)}"}
