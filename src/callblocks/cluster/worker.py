@@ -250,13 +250,14 @@ class Worker:
             self._running.discard(task)
 
     async def _run(self, job: Job, task: asyncio.Task[Any]) -> None:
-        if self.is_lost:
-            return
-        if self._is_draining:
+        if self.is_lost or self._is_draining:
             await self._insist(lambda: self._table.again([job]))
             return
         claimed = await self._insist(lambda: self._table.claim(job, self._liveness.id))
         if claimed is None:
+            # The others may have taken this worker for dead a moment ago: the turn still waits, and
+            # the engine counts the job as done. That of an earlier attempt changes nothing.
+            await self._insist(lambda: self._table.again([job]))
             return
         try:
             ended = await self._play(claimed, task)
