@@ -259,6 +259,21 @@ def test_a_worker_leaves_turns_of_a_newer_format_to_newer_workers(run: ClusterRu
     assert row(run, "newer")[:2] == ("ended", "stopped")
 
 
+def test_a_turn_whose_job_was_lost_is_run(run: ClusterRun) -> None:
+    # As where a worker, taken for dead a moment ago, ended the job and could not claim the turn.
+    workers(run)
+    with connect(run.database) as connection:
+        connection.execute(
+            "insert into callblocks_turns"
+            " (key, timeline, username, format, request, state, is_enqueued, created)"
+            " select gen_random_uuid(), 'lost', 'ann', %s, %s, 'queued', true,"
+            " now() - interval '1 hour'",
+            (FORMAT, b'{"prompt": "work lost 1 10"}'),
+        )
+    assert ended(run, "lost")[:4] == ("ended", "answered", "", 0)
+    assert effects(run, "lost") == ["note lost.1"]
+
+
 def test_a_worker_answers_probes_alone(run: ClusterRun) -> None:
     worker = workers(run)[0].address
     assert httpx2.get(f"{worker}/readyz").json() == {"status": "ok"}

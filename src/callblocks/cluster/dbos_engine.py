@@ -92,6 +92,25 @@ class DbosEngine:
         )
         return [job for one in found if (job := Job.read(one.workflow_id)) is not None]
 
+    def taken(self) -> list[tuple[Job, str]]:
+        """Return all jobs that were taken and not ended, each with its worker."""
+        found = self._client.list_workflows(status="PENDING", load_input=False, load_output=False)
+        named = [(Job.read(one.workflow_id), one.executor_id or "") for one in found]
+        return [(job, worker) for job, worker in named if job is not None]
+
+    def over(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return those of some jobs that ended, or are not known."""
+        if not jobs:
+            return []
+        found = self._client.list_workflows(
+            workflow_ids=[job.id for job in jobs],
+            status=["ENQUEUED", "DELAYED", "PENDING"],
+            load_input=False,
+            load_output=False,
+        )
+        there = {one.workflow_id for one in found}
+        return [job for job in jobs if job.id not in there]
+
     def forget_old(self, seconds: float) -> None:
         """Delete jobs that ended more than some seconds ago: the table knows how."""
         latest = datetime.now(UTC) - timedelta(seconds=seconds)

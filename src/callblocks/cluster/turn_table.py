@@ -408,6 +408,22 @@ class TurnTable:
 
         return self._database.do(work)
 
+    def waiting_longest(self, age: float, limit: int = 100) -> list[Job]:
+        """Return jobs that the engine was given, and that wait since more than some seconds."""
+        rows = self._database.execute(
+            "select id, attempt, username, format from callblocks_turns"
+            " where state = 'queued' and is_enqueued"
+            " and greatest(created, due) < now() - make_interval(secs => %s) order by id limit %s",
+            age,
+            limit,
+        )
+        return [Job(*row) for row in rows]
+
+    def living(self) -> set[str]:
+        """Return the names of the workers that nobody takes for dead."""
+        rows = self._database.execute("select name from callblocks_workers where not is_dead")
+        return {row[0] for row in rows}
+
     def stop(self, timeline: str) -> int | None:
         """Ask for the end of a chat's active turn; return its number, `None` where there is none.
 

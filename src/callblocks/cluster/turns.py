@@ -159,6 +159,14 @@ class TurnEngine(Protocol):
         """Return the jobs that a worker has taken and not ended."""
         ...
 
+    def taken(self) -> list[tuple[Job, str]]:
+        """Return all jobs that were taken and not ended, each with its worker."""
+        ...
+
+    def over(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return those of some jobs that ended, or are not known."""
+        ...
+
     def forget_old(self, seconds: float) -> None:
         """Delete what is left of jobs that ended more than some seconds ago."""
         ...

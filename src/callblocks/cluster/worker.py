@@ -65,6 +65,8 @@ _LOG = logging.getLogger("callblocks.cluster")
 STOPS = "stops"
 _SWEEP = 1.0
 _FORGET = 30.0
+_STRAYS = 2.0
+_WAITED = 3.0
 _KEPT_JOBS = 3600.0
 _PAUSE = 0.5
 
@@ -169,12 +171,15 @@ class Worker:
         """Work until the worker is drained or lost."""
         self._liveness.start()
         await asyncio.to_thread(self._cluster.engine.work, self.name, self._perform)
-        forgotten = 0.0
+        forgotten = looked = 0.0
         with self._cluster.wakeups.hearing(STOPS, self._hint):
             while not self._end.is_set():
                 with suppress(TimelineError):
                     await asyncio.to_thread(self._cluster.sweep, _SWEEP)
                     await self._stop_asked()
+                    if (now := self._loop.time()) - looked > _STRAYS:
+                        looked = now
+                        await asyncio.to_thread(self._find_strays)
                     if (now := self._loop.time()) - forgotten > _FORGET:
                         forgotten = now
                         await asyncio.to_thread(self._forget)
@@ -208,6 +213,24 @@ class Worker:
 
     def _lost(self) -> None:
         self._loop.call_soon_threadsafe(self._lose)
+
+    def _find_strays(self) -> None:
+        """Return jobs to the queue that workers took after others had taken them for dead.
+
+        Nobody would look for these again: whoever reaped such a worker has forgotten it. The jobs
+        are read first, so that a worker that begins meanwhile is among the living. Such a worker
+        may also have ended a job whose claim was refused, and nothing more.
+        """
+        # Whatever an engine raises: it is tried again.
+        with suppress(Exception):
+            taken = self._cluster.engine.taken()
+            living = self._table.living()
+            strays = [job for job, worker in taken if worker not in living]
+            strays += self._cluster.engine.over(self._table.waiting_longest(_WAITED))
+            if strays:
+                self._table.again(strays)
+                self._cluster.engine.withdraw(strays)
+                self._cluster.sweep()
 
     def _forget(self) -> None:
         self._table.forget_old()
