@@ -46,6 +46,8 @@ from callblocks.tools.tool import KINDS, TRAITS
 from support.pages import PAGES, ROOT
 from support.sources import nodes
 
+# Files of examples that docstrings name.
+_EXAMPLES = {"a.py", "greet.py", "hello.py", "script.py", "server.py"}
 CONTEXT = click.Context(cli, info_name="callblocks")
 
 
@@ -268,3 +270,17 @@ SPECIFIED = (
     *("read-tool-fences.md", "read-a-meowstik-reply.md", "show-calls-in-a-chat.md"),
     *("write-timeline-blocks.md", "read-emoji-brackets.md"),
 )
+
+
+def test_each_file_that_a_docstring_names_is_there() -> None:
+    sources = list((ROOT / "src" / "callblocks").rglob("*.py"))
+    known = {path.name for top in ("src", "tests", "bench") for path in (ROOT / top).rglob("*.py")}
+    for path in sources:
+        tree = ast.parse(path.read_text("utf-8"))
+        named = (
+            name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            for name in re.findall(r"\w+\.py\b", ast.get_docstring(node) or "")
+        )
+        assert set(named) <= known | _EXAMPLES, path

@@ -88,13 +88,15 @@ def check_field(field: str) -> str:
 class Slot(msgspec.Struct):
     """A place of a text in a record. `holder[key]` is the text; `message` is what it stands in.
 
-    A message with native calls alone has a slot with the text "" and no holder.
+    A message with native calls alone has a slot with the text "" and no holder. One of several
+    parts has a slot for each, of which one is the first.
     """
 
     text: str
     holder: Any = None
     key: Any = None
     message: dict[str, Any] = {}
+    is_first: bool = True
 
     def put(self, text: str) -> None:
         """Write another text into the record."""
@@ -150,8 +152,8 @@ def _of_message(message: Any) -> Iterator[Slot]:
     parts = cast("list[Any]", content) if isinstance(content, list) else []
     inside = [cast("dict[str, Any]", one) for one in parts if isinstance(one, dict)]
     written = [one for one in inside if isinstance(one.get("text"), str)]
-    for part in written:
-        yield Slot(part["text"], part, "text", known)
+    for number, part in enumerate(written):
+        yield Slot(part["text"], part, "text", known, is_first=number == 0)
     if not written and (known.get("tool_calls") or parts):
         yield Slot("", message=known)
 

@@ -170,8 +170,7 @@ class _Work:
             )
             parsed = Parsed(parser.feed(slot.text) + parser.close())
             made.text(slot, parsed)
-            # A text without blocks is the same in every dialect.
-            if self._job.target and parsed.events and slot.holder is not None:
+            if self._job.target and slot.holder is not None:
                 changed |= self._convert_text(slot, parsed, made)
         made.end_record()
         return changed
@@ -297,9 +296,8 @@ class _Counted:
         if not arguments:
             is_message = "role" in slot.message or "from" in slot.message
             self.tally.in_content += in_text if is_message else 0
-        # A message of several parts has a slot for each, and its calls count once.
-        is_first = slot.key != "text" or slot.holder is None or slot.holder is slot.message
-        for given in arguments if is_first else ():
+        # The calls of a message of several parts count once.
+        for given in arguments if slot.is_first else ():
             self.tally.native += 1
             if isinstance(given, dict) or _is_object(given):
                 continue

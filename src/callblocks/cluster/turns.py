@@ -2,7 +2,7 @@
 
 The table of turns says what is to be done and who does it. An engine only says when and where: it
 is given a job, which is the number of a turn and of an attempt, and calls a worker with it, at
-least once. So an engine may lose nothing, and may do anything twice: a job is claimed in the table
+least once. So an engine must lose no job, but may deliver one twice: a job is claimed in the table
 before anything happens, and a second claim of it fails.
 """
 
@@ -32,8 +32,9 @@ __all__ = (
 # The format of a request. A worker takes turns of its own format and of older ones, so an older
 # worker beside a newer one leaves to it what it would not understand.
 FORMAT = 1
-# Four signs of a worker: with less, none could tell a late sign from a lost one.
-_SILENCE = 2.0
+# Seconds. A worker signs each half second, so four signs fit: with fewer, none could tell a late
+# sign from a lost one.
+_LEAST_SILENCE = 2.0
 
 
 class ClusterLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +68,8 @@ class ClusterLimits(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("rate", "grace", "keep", "keep_events"):
             if not getattr(self, name) >= 0:
                 raise CallerError(f"the limit {name} of a cluster must not be below 0")
-        if not self.silence >= _SILENCE:
-            raise CallerError(f"the limit silence of a cluster must be at least {_SILENCE:g}")
+        if not self.silence >= _LEAST_SILENCE:
+            raise CallerError(f"the limit silence of a cluster must be at least {_LEAST_SILENCE:g}")
 
 
 class PostedFile(msgspec.Struct, frozen=True):

@@ -268,7 +268,7 @@ def _near(known: Sequence[SetupReport]) -> list[SetupReport]:
 
 
 def _reasons(trials: Iterable[Trial]) -> dict[str, str]:
-    """Return why most of the trials that a setup cannot ask are none, by setup."""
+    """Return the commonest reason why trials were `unsayable`, by setup."""
     found: dict[str, Counter[str]] = {}
     for trial in trials:
         if trial.state == "unsayable":
@@ -572,18 +572,14 @@ def _xml(text: str) -> str:
 
 # --- Confidence intervals of shares, and whether two shares can be told apart ---
 #
-# A share is the mean over tasks like these. Repeats of a task are not independent: a model that
-# fails
-# a task once fails it again more often than another. So the interval is Wilson's, with the number
-# of
-# trials divided by the design effect: how much more the shares of tasks vary than coins of that
-# probability would. With one repeat for each task that is Wilson's interval as it is.
+# A share is that of all trials; its interval counts tasks. Repeats of a task are not independent: a
+# model that fails a task once fails it again more often than another. So the interval is Wilson's,
+# with the number of trials divided by the design effect: how much more the shares of tasks vary
+# than coins of that probability would. With one repeat for each task that is Wilson's as it is.
 #
 # Two setups ran the same tasks, so their difference is taken task by task: what makes a task hard
-# for
-# both falls out. They are told apart where the interval of the mean difference leaves out zero.
-# With
-# several setups each of them is compared with the best, and the intervals are wider (Bonferroni).
+# for both falls out. They are told apart where the interval of the mean difference leaves out zero.
+# With several setups each is compared with the best, and the intervals are wider (Bonferroni).
 
 LEVEL = 0.95
 
@@ -630,7 +626,11 @@ def share(trials: Mapping[str, Sequence[bool]]) -> Share:
 
 
 def _design_effect(rows: Sequence[Sequence[bool]]) -> float:
-    """Return how much more the mean varies than that of independent trials; at least 1."""
+    """Return how much more the mean varies than that of independent trials; at least 1.
+
+    Where all trials are alike nothing can be estimated, so that tasks count, and not trials. With
+    one trial for each task there is nothing to compare: 1.
+    """
     tasks, count = len(rows), sum(map(len, rows))
     p = sum(map(sum, rows)) / count
     if tasks < 2 or count == tasks or p in (0.0, 1.0):
@@ -685,7 +685,7 @@ def difference(
         return (gaps[0] if gaps else 0.0), -1.0, 1.0
     mean = fmean(gaps)
     variance = sum((gap - mean) ** 2 for gap in gaps) / (len(gaps) - 1)
-    # Where no task differs the sample has no variance; one task more that differs is thinkable.
+    # Where no task differs the sample has no variance: at least as wide as if one task more did.
     least = 1 / len(gaps) ** 2
     z = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2 / comparisons)
     half = z * math.sqrt(max(variance / len(gaps), least / len(gaps)))

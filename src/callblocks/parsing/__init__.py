@@ -3,7 +3,7 @@
     engine/   blocks, markers, fences, reasoning: what the loop in loop.py is made of
     values/   JSON, Python, YAML and typed text become values
     readers/  calls in one notation: JSON rows, Python calls, tags, a name and JSON
-    repair/   what models get wrong in calls, read all the same and named
+    repair    what models get wrong in calls, read all the same and named
     grammar/  rules that hold a decoder to a dialect: GBNF, Lark, structural tags
     shapes/   forms that many dialects share; a dialect adds markers and keys
 

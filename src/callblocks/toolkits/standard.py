@@ -1,12 +1,12 @@
 """Every tool that comes with callblocks, and those of plug-ins, for one workspace.
 
+A new toolkit is a module of this package and a row of `_TOOLKITS` here.
+
 They are known by name; the modules of a kit are imported, and its tools made, when one of them is
 asked for. A program that runs one call pays for one kit. A kit whose extra is not installed is left
 out, and its tools are noted as absent.
 
-Toolkits: groups of tools that are made for one workplace.
-
-The toolkits that come with callblocks stand in a table (`standard`); those of others are entry
+The toolkits that come with callblocks stand in that table; those of others are entry
 points (`callblocks.plugins`). Both are made in the same way: a function takes a `Workplace` and
 returns tools. A plug-in may also be the tools themselves, in any shape that `Registry` takes.
 """
@@ -30,9 +30,6 @@ from callblocks.tools.registry import Registry
 from callblocks.tools.tool import Tool
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from callblocks.guard.files.root import Root
     from callblocks.guard.net.client import Client
     from callblocks.toolkits.office.backend import Office
 

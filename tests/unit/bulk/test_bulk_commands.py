@@ -52,6 +52,20 @@ def _report(out: Path, name: str) -> dict[str, Any]:
     return json.loads((out / f"{name}.json").read_text())
 
 
+def test_native_calls_beside_texts_count_once(tmp_path: Path) -> None:
+    text, use = {"type": "text", "text": "I look."}, {"type": "tool_use", "name": "a", "input": {}}
+    calls = [{"function": {"name": "a", "arguments": "{}"}}]
+    messages = [
+        {"role": "assistant", "content": [text, use, text, use]},
+        {"role": "assistant", "content": [text], "tool_calls": calls},
+        {"role": "assistant", "content": "I look.", "tool_calls": calls},
+    ]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": messages}) + "\n")
+    result = run("audit", "-j1", str(tmp_path / "log.jsonl"), str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    assert _report(tmp_path / "out", "audit")["tally"]["native"] == 4
+
+
 def test_an_audit_counts_what_a_corpus_holds(corpus: Path, tmp_path: Path) -> None:
     out, rules = tmp_path / "out", tmp_path / "policy.toml"
     rules.write_text('[[rule]]\ndecide = "allow"\ntool = "file_read"\npath = "a.md"\n')

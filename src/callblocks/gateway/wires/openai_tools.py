@@ -68,7 +68,7 @@ class OpenAITools:
 
     def read_function(self, function: Fields, namespace: str = "") -> None:
         """Take one function."""
-        name = self._name(function, namespace)
+        name = self._register_name(function, namespace)
         schema, path = function.get("parameters"), function.where("parameters")
         self.specs[name] = tool_spec(name, function.text("description"), schema, path)
         if function.flag("strict"):
@@ -119,14 +119,14 @@ class OpenAITools:
         return self.flat_name(choice.object("function") or choice.object("custom") or choice)
 
     def _custom(self, tool: Fields, namespace: str) -> None:
-        name = self._name(tool, namespace)
+        name = self._register_name(tool, namespace)
         self.specs[name] = free_text_spec(name, tool.text("description"), tool.get("format"))
         self.free_text.add(name)
 
-    def _name(self, tool: Fields, namespace: str) -> str:
+    def _register_name(self, tool: Fields, namespace: str) -> str:
+        """Return the flat name of a tool, and forget an earlier tool of that name."""
         inner = tool.needed_text("name")
         name = _flat(namespace, inner)
-        # A later tool of the same name takes the place of the earlier one, whole.
         self.free_text.discard(name)
         self.strict.discard(name)
         self.namespaces.pop(name, None)

@@ -2,7 +2,7 @@
 
 Order of reading: parse_state.py (the pending text and the sink of
 events), block.py (one block while a dialect reads it), markers.py and openers.py (who may open a
-block), then the special cases: fences, quotations, reasoning, fallbacks, unread calls.
+block), then the special cases: fences, quotations, reasoning, unread calls.
 
 May import: core, parsing.values.
 """

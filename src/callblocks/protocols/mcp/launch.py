@@ -1,6 +1,7 @@
 """MCP servers that are started here and speak over standard input and output.
 
-    async with stdio_transport(Launch.of(entry, home)) as (incoming, outgoing): …
+    launch = Launch.of(entry, home, bubblewrap, hidden)
+    async with stdio_transport(launch) as (incoming, outgoing): …
 
 A server is somebody's program. It gets an environment that is built from nothing, a home folder of
 its own, and a guardian that kills all its processes when we die. Where bubblewrap works it runs in
@@ -125,7 +126,10 @@ def find_bubblewrap() -> str:
 
 
 def _program_folders(program: str, args: Iterable[str]) -> Iterable[str]:
-    """Yield the folders of a program: where it lies, where its links lead, and what runs it."""
+    """Yield the folders of a program: where it lies, where its links lead, and what runs it.
+
+    An argument that is an absolute path counts, too: `python /srv/server.py` needs that folder.
+    """
     seen: set[str] = set()
     for path in (program, *_interpreters(program), *args):
         if not os.path.isabs(path) or not os.path.exists(path):
@@ -199,7 +203,7 @@ def _options(launch: Launch) -> list[str]:
         real = os.path.realpath(path)
         if os.path.isdir(real) and any(_is_below(real, one) for one in bound):
             options += ["--tmpfs", real]
-    return [*options, "--chdir", launch.folder, "--seccomp", "3"]
+    return [*options, "--chdir", launch.folder]
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -221,9 +225,11 @@ def _plan(launch: Launch, stack: ExitStack) -> Plan:
     group = stack.enter_context(group_of(find_group_home(), memory=_MEMORY, processes=_PROCESSES))
     # The filter must not count on namespaces of its own: a shown folder may hold a socket.
     program = syscall_filter(apart=False, network=launch.network) if machine_is_known() else b""
-    options = _options(launch)
-    fds = [memory_file("filter", program)] if program else []
-    options = options if program else options[:-2]
+    options, fds = _options(launch), list[int]()
+    # The descriptors of the process are 0 to 2, then the filter, if any, and then the options.
+    if program:
+        options += ["--seccomp", "3"]
+        fds.append(memory_file("filter", program))
     fds.append(memory_file("options", "\0".join(options).encode() + b"\0"))
     return Plan(
         argv=[launch.bubblewrap, "--args", str(2 + len(fds)), "--", *launch.argv],
@@ -260,7 +266,7 @@ async def stdio_transport(launch: Launch) -> AsyncGenerator[TransportStreams]:
             yield incoming, outgoing
         except BaseException as error:
             # The words of a program that died explain more than "connection closed".
-            await _ended(process, _LAST_WORDS)
+            await _wait_for_end(process, _LAST_WORDS)
             if said.fault:
                 raise ToolError("service_unavailable", said.fault) from error
             raise
@@ -389,16 +395,15 @@ async def _stop(process: Process, tasks: Sequence[asyncio.Future[None]]) -> None
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()
-    # `wait` also waits for the pipes, which a child of the server may hold open.
-    await _ended(process, _GRACE)
+    await _wait_for_end(process, _GRACE)
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.terminate()
-        await _ended(process, _GRACE)
+        await _wait_for_end(process, _GRACE)
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
-        await _ended(process, _GRACE)
+        await _wait_for_end(process, _GRACE)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -407,7 +412,11 @@ async def _stop(process: Process, tasks: Sequence[asyncio.Future[None]]) -> None
         transport.close()
 
 
-async def _ended(process: Process, seconds: float) -> None:
+async def _wait_for_end(process: Process, seconds: float) -> None:
+    """Wait until a process has ended, or for some seconds.
+
+    `process.wait` also waits for the pipes, which a child of the server may hold open.
+    """
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while process.returncode is None and loop.time() < end:

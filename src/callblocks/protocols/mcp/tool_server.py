@@ -1,7 +1,7 @@
 """Our tools for other programs: an MCP server without a state, under the policy.
 
     server = ToolServer(registry, policy, place)
-    sdk = server.sdk_server()          served by server_file.py over stdio and HTTP
+    sdk = server.sdk_server()          served by `serve_stdio` and `http_app`
 
 Each call is a turn of its own. What the client read before is not known here, so the turn counts as
 tainted from the start, unless `trusts_client`: an allow then suffices only for what cannot harm, or

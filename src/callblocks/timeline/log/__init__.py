@@ -1,6 +1,7 @@
 """The log: blocks in an append-only, hash-chained table.
 
-store.py is the contract that both stores keep; log.py is the part that they share, and makes
-callers who wait at the same time share one commit; transfer.py checks the chain, and
-exports and imports JSON lines. Start with store.py. May import: core, timeline.artifacts.
+log.py has the contract of a store and the part that both share, which makes callers who wait at
+the same time share one commit; open_store.py opens the store of an address; transfer.py checks the
+chain, and exports and imports JSON lines. A new store also needs its search (recall/search.py).
+Start with log.py. May import: core, timeline.artifacts.
 """

@@ -1,8 +1,8 @@
 """The index: files, their passages, and an FTS5 table of the passages' words.
 
 Ranking is bm25 with column weights: a word in the name or the title counts most, then one in a
-heading. Words are folded in Python (words.py) before they reach FTS5, whose own tokenizer only
-splits at blanks. Thus query and text are folded by the same code.
+heading. Words are folded in Python (`fold` of query.py) before they reach FTS5, whose own tokenizer
+only splits at blanks. Thus query and text are folded by the same code.
 """
 
 from __future__ import annotations

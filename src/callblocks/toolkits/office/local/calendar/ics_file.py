@@ -4,7 +4,7 @@
 
 Files of other programs are read as they are: with several events, without UIDs, with folded lines,
 and with unknown properties. Parts that are too long are left out (`faults`). The zones of a file
-are evaluated by file_zones.py and not by the library, which would expand them without a bound.
+are evaluated by vtimezone.py and not by the library, which would expand them without a bound.
 """
 
 from __future__ import annotations
