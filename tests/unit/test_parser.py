@@ -149,7 +149,7 @@ def test_a_fence_with_a_call_of_another_tool_in_one_piece_is_prose(body: str) ->
     assert (parsed.calls, parsed.text) == ([], text)
 
 
-def test_a_tick_that_begins_a_line_quotes_no_call() -> None:
-    text = '`see <tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
-    for before in ("", "Now:\n"):
-        assert [call.name for call in parse(before + text).calls] == ["f"]
+@pytest.mark.parametrize("before", ["`see ", "Now:\n`see ", "`a b` ", "It is `a`, b` "])
+def test_a_tick_that_begins_a_line_or_ends_a_span_quotes_no_call(before: str) -> None:
+    text = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    assert [call.name for call in parse(before + text).calls] == ["f"]
